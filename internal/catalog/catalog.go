@@ -1,0 +1,77 @@
+package catalog
+
+import "time"
+
+// Catalog is a table of instance types and offers for one region.
+type Catalog struct {
+	Region string
+	Date   string         // of the figures, YYYY-MM-DD
+	Source string         // one line that a person understands
+	Types  []InstanceType // sorted by name
+	// Zones are all zones that offers name, sorted.
+	Zones []string
+	// Commitments are Savings Plans and reserved instances.
+	Commitments []Commitment
+}
+
+// InstanceType is a type as EC2 describes it; nothing here depends on a NodeClass.
+type InstanceType struct {
+	Name            string
+	Arch            string // amd64, arm64
+	VCPU            int64
+	MemoryMiB       int64
+	ENI             ENI // zero: unknown, 110 pods
+	GPUs            []Device
+	Accelerators    []Device // inference and Neuron devices
+	LocalNVMeGB     int64
+	NetworkMbps     int64
+	EBSMbps         int64
+	Hypervisor      string
+	CPUManufacturer string
+	ClockMHz        int64
+	Extended        map[string]int64  // extended resources given as such
+	Labels          map[string]string // labels given as such; they win over derived ones
+	Offerings       []Offering        // sorted by (zone, capacity type)
+}
+
+// ENI are the network limits of a type.
+type ENI struct {
+	Interfaces    int64 // of the default network card
+	IPv4PerENI    int64
+	Branch        int64 // trunk branch interfaces (pod-eni); 0 = not trunking compatible
+	EFAInterfaces int64
+}
+
+// Device is a GPU or accelerator entry.
+type Device struct {
+	Name         string
+	Manufacturer string
+	Count        int64
+	MemoryMiB    int64
+	Cores        int64 // Neuron cores per device
+}
+
+// Offering is a type in a zone as a capacity type.
+type Offering struct {
+	Zone         string
+	ZoneID       string
+	CapacityType string // spot, on-demand, reserved
+	Price        int64  // micro-dollars per hour
+	Available    bool
+	Reservation  *Reservation
+}
+
+// Reservation is the capacity reservation behind a reserved offering.
+type Reservation struct {
+	ID        string
+	Type      string // default, capacity-block
+	Remaining int64
+	Expires   time.Time
+}
+
+// Commitment is a Savings Plan or reserved instance with unused hours.
+type Commitment struct {
+	Scope     string // family, type or "all"
+	Price     int64  // effective micro-dollars per hour
+	Remaining int64  // micro-dollars per hour still unused
+}

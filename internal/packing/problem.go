@@ -1,0 +1,160 @@
+package packing
+
+// Problem is one packing question. Slices are only read.
+type Problem struct {
+	// Dims names the resources in the order of every vector below. cpu, memory and
+	// pods are always there; every other resource only if some class asks for it.
+	Dims []string
+	// LimitDims names the resources that some pool limits, in the order of
+	// Type.Capacity and Pool.Remaining. "nodes" counts one per node.
+	LimitDims []string
+	Pools     []Pool
+	Templates []Template
+	Classes   []Class
+	Nodes     []Node
+	// CostPerNode is added to each node's price when plans are compared.
+	CostPerNode int64
+	// OptionPriceCap is the most an option may cost, in percent of the chosen one.
+	OptionPriceCap int64
+	Seed           uint64
+	// Work bounds the search, in abstract steps.
+	Work int64
+}
+
+// Pool is what templates of one NodePool share.
+type Pool struct {
+	Name   string
+	Weight int32
+	// Remaining is what is left of each limit, NoLimit where there is none.
+	Remaining []int64
+}
+
+// NoLimit marks a resource that a pool does not limit.
+const NoLimit = int64(1) << 61
+
+// Template is a kind of node that can be launched: a NodePool with one concrete
+// set of custom labels. A pool has several when pods ask for different values of
+// a label that the pool leaves open.
+type Template struct {
+	Name string // unique, orders templates
+	Pool int
+	// Types are the instance types the pool allows, sorted by name; Offers refer to
+	// them. Offers are available ones only, sorted by (type, zone, capacity type).
+	Types  []Type
+	Offers []Offer
+	// MinValues: the options of a launch must have at least Min different values.
+	MinValues []MinValues
+}
+
+// Type is an instance type under a template.
+type Type struct {
+	Name   string
+	Family string
+	// Alloc is allocatable less daemonset pods, by Dims. A type with a negative
+	// component must not be given.
+	Alloc []int64
+	// Capacity is what counts against pool limits, by LimitDims.
+	Capacity []int64
+	// Exotic types (metal, accelerators nobody asked for) are used only by classes
+	// that have no other offer.
+	Exotic bool
+}
+
+// Offer is a type in a zone as a capacity type.
+type Offer struct {
+	Type     int // index in Template.Types
+	Zone     string
+	Capacity string // spot, on-demand, reserved
+	Price    int64  // micro-dollars per hour: compared and reported
+	// Rank orders offers before price: 0 reserved, 1 everything else.
+	Rank int8
+	// Count is how many instances the offer has; 0 = no limit known.
+	Count int64
+	// Reservation is the id of a reserved offer.
+	Reservation string
+}
+
+// MinValues is a minValues requirement: Values[type] lists the value ids that the
+// type brings for the key.
+type MinValues struct {
+	Key    string
+	Min    int
+	Values [][]int32
+}
+
+// Class is a set of pods that are the same to every rule.
+type Class struct {
+	Count int
+	Need  []int64 // by Dims; pods is 1
+	// Offers holds, per template, the offers that the class allows (rules, not
+	// resources); nil where the template refuses it.
+	Offers []Bitset
+	// Nodes are the existing nodes whose rules (not resources) it passes.
+	Nodes Bitset
+	// Conflicts are classes that may not share a node with this one (host ports),
+	// symmetric. A class that conflicts with itself runs once per node.
+	Conflicts []int32
+}
+
+// Node is a node that exists or is in flight.
+type Node struct {
+	Name string
+	Free []int64 // by Dims; negative components mean that nothing fits
+}
+
+// Result is the answer. Lists are in a fixed order: nodes and launches by index,
+// classes ascending.
+type Result struct {
+	Placed   []Placed
+	Launches []Launch
+	Unplaced []Unplaced
+	Bounds   []Bound
+	// Price is the sum over launches of their chosen offers, CostPerNode left out.
+	Price int64
+	// Exhausted reports that the search stopped at the work budget.
+	Exhausted bool
+}
+
+// Placed puts pods of a class on an existing node.
+type Placed struct{ Node, Class, Count int }
+
+// ClassCount is a number of pods of a class.
+type ClassCount struct{ Class, Count int }
+
+// Launch is a node to launch.
+type Launch struct {
+	Template int
+	Contents []ClassCount
+	Chosen   int   // offer index in the template
+	Options  []int // offer indices, cheapest first, Chosen among them
+	Worst    int64 // price of the dearest option
+	// Limited says why there are fewer options than wanted; "" otherwise.
+	Limited string
+}
+
+// Unplaced are pods that got no node.
+type Unplaced struct {
+	Class, Count int
+	// Limit tells, per template that would host the class, which limit is in the
+	// way; empty when no template allows it at all.
+	Limits []LimitHit
+}
+
+// LimitHit is a pool limit that keeps a pod from a new node.
+type LimitHit struct {
+	Template int
+	Dim      int   // index in LimitDims
+	Needed   int64 // least that a node for one pod takes
+	Left     int64 // what the plan leaves of the limit
+}
+
+// Bound is a certified lower bound for a part of the launches.
+type Bound struct {
+	Templates []int
+	Pods      int
+	Total     int64 // micro-dollars per hour, rounded down
+	// Demand and Duals by Dims, then the forced node count. A dual is in
+	// micro-dollars per hour and raw unit (millicore, byte, ...).
+	Demand []int64
+	Duals  []float64
+}

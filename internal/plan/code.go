@@ -1,0 +1,59 @@
+package plan
+
+// Code is a reason. Codes are CamelCase and are never reworded once released.
+type Code string
+
+// Codes of pods that are not planned at all.
+const (
+	SchedulingGated    Code = "SchedulingGated"
+	Finished           Code = "Finished"
+	DaemonSetPod       Code = "DaemonSetPod"
+	MirrorPod          Code = "MirrorPod"
+	BeingDeleted       Code = "BeingDeleted"
+	NominatedElsewhere Code = "NominatedElsewhere"
+	ResourceClaims     Code = "ResourceClaims"
+	NotUnschedulable   Code = "NotUnschedulable" // PodScheduled has another reason
+)
+
+// Codes of pods that cannot run, and of the pools that refuse them.
+const (
+	NoNodePool          Code = "NoNodePool"
+	NodePoolNotReady    Code = "NodePoolNotReady"
+	NodePoolInvalid     Code = "NodePoolInvalid"
+	NodePoolDeleting    Code = "NodePoolDeleting"
+	NodePoolStatic      Code = "NodePoolStatic"
+	NodeClassNotFound   Code = "NodeClassNotFound"
+	NodeClassNotReady   Code = "NodeClassNotReady"
+	NodeClassInvalid    Code = "NodeClassInvalid"
+	ForeignNodeClass    Code = "ForeignNodeClass"
+	TaintNotTolerated   Code = "TaintNotTolerated"
+	RequirementConflict Code = "RequirementConflict"
+	NoInstanceTypeFits  Code = "NoInstanceTypeFits"
+	NoOffering          Code = "NoOffering"
+	LimitReached        Code = "LimitReached"
+	HostPortTaken       Code = "HostPortTaken"
+	MinValuesUnmet      Code = "MinValuesUnmet"
+	MatchFieldsUsed     Code = "MatchFieldsUsed"
+	InvalidSelector     Code = "InvalidSelector"
+	VolumeProblem       Code = "VolumeProblem"
+	RefusesNodePools    Code = "RefusesNodePools" // karpenter.sh/nodepool DoesNotExist
+	Unschedulable       Code = "Unschedulable"    // several pools, several reasons
+	StepLimit           Code = "StepLimit"
+	NotSupported        Code = "NotSupported"
+)
+
+// Codes of warnings.
+const (
+	ClassNotResolved  Code = "ClassNotResolved"
+	SchedulerIgnored  Code = "SchedulerIgnored"
+	CatalogueOfOther  Code = "CatalogueOfOtherRegion"
+	FewOptions        Code = "FewOptions"
+	UnknownZone       Code = "UnknownZone"
+	UnknownInstance   Code = "UnknownInstanceType"
+	EmulatedAdmission Code = "EmulatedAdmission"
+	DuplicateObject   Code = "DuplicateObject"
+	PreferenceRelaxed Code = "PreferenceRelaxed"
+	RuleNotYetApplied Code = "RuleNotYetApplied"
+	PriceUnknown      Code = "PriceUnknown"
+	IncompleteReading Code = "IncompleteReading"
+)

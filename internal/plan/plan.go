@@ -1,0 +1,155 @@
+package plan
+
+import (
+	"time"
+
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// Plan is the outcome of one pass. Every pending pod is in exactly one of
+// Launches[].Pods, Placements and Verdicts. All lists are sorted.
+type Plan struct {
+	ID       string // content hash of the inputs; equal input, equal id
+	Now      time.Time
+	Cluster  string
+	Region   string
+	Complete bool
+	// Incomplete says what was missing when Complete is false.
+	Incomplete []string
+	// Catalogue says which table of types and prices was used: region, date, source.
+	Catalogue CatalogueInfo
+
+	Summary    Summary
+	Bounds     []Bound
+	Launches   []Launch
+	Placements []Placement
+	Displaced  []Displaced
+	Nodes      []NodeUse // existing and in-flight nodes, for the report
+	Verdicts   []Verdict
+	Warnings   []Warning
+	// Explained is the one object that was asked about (--explain), nil otherwise.
+	Explained *Explanation
+}
+
+// CatalogueInfo identifies the table of instance types that a plan used.
+type CatalogueInfo struct {
+	Region string
+	Date   string
+	Source string
+	Types  int
+}
+
+// Summary is the plan in numbers. Prices are micro-dollars per hour.
+type Summary struct {
+	PendingPods, Placed, Launches, Unschedulable int
+	PriceBefore, PriceAfter                      snapshot.Price
+	LaunchPrice, LaunchPriceWorst                snapshot.Price
+	LaunchLowerBound                             snapshot.Price
+}
+
+// Bound is a certified lower bound for the pods of some launches: with these
+// prices per unit of resource (Duals) no allowed offer costs less than what it
+// holds is worth, so no plan can cost less than Total.
+type Bound struct {
+	Pools []string       // pools of this market
+	Pods  int            // pods it covers
+	Total snapshot.Price // micro-dollars per hour
+	// Demand and Duals by resource: cpu in cores, memory in GiB, ephemeral-storage
+	// in GiB, everything else in units; "nodes" is the forced node count. Duals are
+	// micro-dollars per hour and unit.
+	Demand map[string]float64
+	Duals  map[string]float64
+}
+
+// Offer is a purchasable thing: instance type, zone, capacity type, price.
+type Offer struct {
+	InstanceType  string
+	Zone          string
+	CapacityType  string
+	Price         snapshot.Price
+	ReservationID string
+}
+
+// Launch is a node to be created.
+type Launch struct {
+	Name      string // pool-a-1
+	NodePool  string
+	NodeClass string
+	Pods      []string // namespace/name, sorted
+	Labels    map[string]string
+	// Requests is what its pods ask for, daemonset pods included.
+	Requests snapshot.Resources
+	// Daemons is the share of Requests that daemonset pods take.
+	Daemons snapshot.Resources
+	// Allocatable is that of the chosen type.
+	Allocatable snapshot.Resources
+	Chosen      Offer
+	Options     []Offer // sorted by price, type, zone, capacity type; Chosen included
+	Worst       snapshot.Price
+	// Relaxed lists the preferences that were dropped for pods of this launch.
+	Relaxed []string
+	// Limited says why there are fewer options than wished for; "" otherwise.
+	Limited string
+}
+
+// Placement puts a pending pod on a node that exists or is in flight.
+type Placement struct {
+	Pod  string // namespace/name
+	Node string
+}
+
+// Displaced is a pod of a node that is going.
+type Displaced struct {
+	Pod, From, To string
+}
+
+// NodeUse is a node that exists or is in flight, as the report shows it.
+type NodeUse struct {
+	Name         string
+	NodePool     string
+	InstanceType string
+	Zone         string
+	CapacityType string
+	Price        snapshot.Price
+	PriceKnown   bool
+	InFlight     bool
+	Pods         int                // before the plan
+	Placed       int                // pods this plan adds
+	Used         snapshot.Resources // before the plan
+	Added        snapshot.Resources
+	Allocatable  snapshot.Resources
+}
+
+// Verdict is a "no", or a remark, about one object.
+type Verdict struct {
+	Object string // pod/ns/name, node/name, nodepool/name
+	Code   Code
+	Detail string
+	Pools  []PoolVerdict // per NodePool, the nearest first
+}
+
+// PoolVerdict says why one NodePool cannot host a pod.
+type PoolVerdict struct {
+	NodePool string
+	Code     Code
+	Detail   string
+}
+
+// Warning is a remark that stops nothing.
+type Warning struct {
+	Object string
+	Code   Code
+	Detail string
+}
+
+// Explanation is the verdict tree of one object: nested lines, most telling first.
+type Explanation struct {
+	Object string
+	Lines  []Line
+}
+
+// Line is one line of an explanation.
+type Line struct {
+	Text     string
+	Children []Line
+}

@@ -1,0 +1,4 @@
+package snapshot
+
+// Price is micro-dollars per hour.
+type Price = int64

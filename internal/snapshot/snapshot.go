@@ -1,0 +1,36 @@
+package snapshot
+
+import "time"
+
+// Snapshot is everything a plan is made on. All lists are sorted by namespace and
+// name (Normalize does it), so that equal worlds are equal bytes.
+type Snapshot struct {
+	Cluster string    `json:"cluster,omitempty"`
+	Region  string    `json:"region"`
+	Now     time.Time `json:"now"`
+	// Seed orders choices that are otherwise equal.
+	Seed uint64 `json:"seed,omitempty"`
+	// Incomplete says what could not be read; a plan on an incomplete reading never
+	// removes anything. Empty means that the reading is complete.
+	Incomplete []string `json:"incomplete,omitempty"`
+
+	Settings Settings `json:"settings"`
+
+	Pods           []Pod                   `json:"pods,omitempty"`
+	Nodes          []Node                  `json:"nodes,omitempty"`
+	NodePools      []NodePool              `json:"nodePools,omitempty"`
+	NodeClaims     []NodeClaim             `json:"nodeClaims,omitempty"`
+	NodeClasses    []NodeClass             `json:"nodeClasses,omitempty"`
+	DaemonSets     []DaemonSet             `json:"daemonSets,omitempty"`
+	Workloads      []Workload              `json:"workloads,omitempty"`
+	Namespaces     []Namespace             `json:"namespaces,omitempty"`
+	LimitRanges    []LimitRange            `json:"limitRanges,omitempty"`
+	RuntimeClasses []RuntimeClass          `json:"runtimeClasses,omitempty"`
+	Priorities     []PriorityClass         `json:"priorityClasses,omitempty"`
+	Claims         []PersistentVolumeClaim `json:"persistentVolumeClaims,omitempty"`
+	Volumes        []PersistentVolume      `json:"persistentVolumes,omitempty"`
+	StorageClasses []StorageClass          `json:"storageClasses,omitempty"`
+	CSINodes       []CSINode               `json:"csiNodes,omitempty"`
+	Attachments    []VolumeAttachment      `json:"volumeAttachments,omitempty"`
+	Budgets        []PodDisruptionBudget   `json:"podDisruptionBudgets,omitempty"`
+}
