@@ -1,0 +1,191 @@
+# Kerf. `make help` lists what there is; `make demo` and `make test` need nothing but Go.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS   += --no-print-directory
+
+GO        ?= go
+BUILD     := build
+ARCH      ?= arm64
+FUNCTIONS := $(notdir $(patsubst %/,%,$(wildcard functions/*/)))
+# The oldest Go that the main module builds with: the go line of go.mod.
+GO_MIN    := $(shell awk '$$1 == "go" { print $$2; exit }' go.mod)
+
+# Tools are built once into a cache outside the tree, each at one version.
+TOOLS               ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kerf-tools
+STATICCHECK_VERSION := v0.8.2
+GOLANGCI_VERSION    := v2.15.0
+STATICCHECK         := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)
+GOLANGCI            := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+CDK_CLI             := aws-cdk@2.1148.1
+
+# Modules of their own (each has a go.mod), because their dependencies are heavy.
+NESTED := $(sort $(patsubst %/,%,$(dir $(wildcard infra/go.mod internal/*/go.mod scripts/*/go.mod))))
+
+CLUSTER ?=
+CONTEXT ?=
+
+##@ Try it
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z][a-z0-9-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+
+.PHONY: demo
+demo: $(BUILD)/host/plan ## plan the cluster in events/worlds/demo: text here, page in build/demo/plan.html
+	@GO_PLAN=$(BUILD)/host/plan scripts/demo/run.sh $(BUILD)/demo
+
+.PHONY: plan
+plan: check-f $(BUILD)/host/plan ## plan your own objects: make plan F=file-or-folder [ARGS="--explain pod/ns/name -o json"]
+	@$(BUILD)/host/plan -f '$(F)' $(ARGS)
+
+##@ Check it
+
+.PHONY: test
+test: check-go ## vet and every test of the main module; needs only Go
+	$(GO) vet ./...
+	$(GO) test ./...
+
+.PHONY: test-all
+test-all: test test-nested ## the above, and the tests of the nested modules (infra needs Node.js)
+
+.PHONY: test-nested
+test-nested: check-go ## the tests of the nested modules alone
+	@for m in $(NESTED); do \
+	  if find "$$m" -name '*_test.go' | grep -q .; then \
+	    if [ "$$m" = infra ]; then $(MAKE) check-node; fi; \
+	    echo "== $$m"; (cd "$$m" && $(GO) vet ./... && $(GO) test ./...); \
+	  fi; \
+	done
+
+.PHONY: test-infra
+test-infra: check-go check-node ## the assertions on the stack's template
+	cd infra && $(GO) vet ./... && $(GO) test ./...
+
+.PHONY: golden
+golden: check-go ## rewrite the transcripts and golden files of the tests (read the diff!)
+	@for p in $$($(GO) list -f '{{.Dir}}' ./... | while read -r d; do if grep -lqs 'datadriven' "$$d"/*_test.go; then echo "$$d"; fi; done); do \
+	  (cd "$$p" && $(GO) test . -rewrite); done
+
+.PHONY: lint
+lint: check-go $(STATICCHECK) ## gofmt, go vet, staticcheck and the project's own rules
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not formatted (make fmt):"; echo "$$bad"; exit 1; fi
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+	$(GO) run ./scripts/lint
+
+.PHONY: lint-extra
+lint-extra: lint $(GOLANGCI) ## lint, and golangci-lint (takes minutes to build once)
+	$(GOLANGCI) run ./...
+
+.PHONY: fmt
+fmt: ## format the Go code
+	gofmt -w $$(git ls-files '*.go')
+
+.PHONY: generate
+generate: check-go ## rewrite what is generated: docs and the embedded table's derived files
+	$(GO) generate ./...
+
+.PHONY: verify
+verify: generate fmt lint ## generate, fmt, lint; fails when that changes a file
+	@git diff --exit-code --stat || { echo "verify: the files above changed: commit them" >&2; exit 1; }
+
+##@ Measure it
+
+.PHONY: bench
+bench: check-go ## our packer beside Karpenter's scheduler on all workloads (long)
+	@if [ ! -f scripts/bench/go.mod ]; then echo "not built yet: scripts/bench, the comparison with Karpenter's scheduler" >&2; exit 1; fi
+	cd scripts/bench && $(GO) run . $(ARGS)
+
+.PHONY: bench-smoke
+bench-smoke: check-go ## the same on a few workloads, under two minutes once compiled
+	@if [ ! -f scripts/bench/go.mod ]; then echo "not built yet: scripts/bench, the comparison with Karpenter's scheduler" >&2; exit 1; fi
+	cd scripts/bench && $(GO) run . -smoke $(ARGS)
+
+##@ Build and deploy
+
+.PHONY: build
+build: check-go ## every function to build/<name>/bootstrap (linux, ARCH=arm64|amd64), the same bytes every time
+	@for fn in $(FUNCTIONS); do \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -buildvcs=false -tags lambda.norpc \
+	    -ldflags "-s -w -buildid=" -o $(BUILD)/$$fn/bootstrap ./functions/$$fn; \
+	  printf '%s  %s\n' "$$(sha256sum $(BUILD)/$$fn/bootstrap | cut -c1-16)" "$(BUILD)/$$fn/bootstrap ($(ARCH), $$(du -h $(BUILD)/$$fn/bootstrap | cut -f1))"; \
+	done
+
+.PHONY: synth
+synth: build check-node check-cluster ## the CloudFormation template: make synth CLUSTER=name [CONTEXT='-c key=value'], into build/cdk.out
+	@scripts/cdk/synth.sh '$(CLUSTER)' $(BUILD)/cdk.out $(CONTEXT)
+
+.PHONY: diff
+diff: build check-node check-cluster ## what a deploy would change (AWS credentials needed)
+	npx --yes $(CDK_CLI) diff -c cluster='$(CLUSTER)' $(CONTEXT)
+
+.PHONY: deploy
+deploy: build check-node check-cluster ## deploy what exists so far, the plan function (AWS credentials needed)
+	@echo "deploy: today the stack holds the plan function alone; sweep, interruption, consolidation: not built yet"
+	npx --yes $(CDK_CLI) deploy -c cluster='$(CLUSTER)' $(CONTEXT)
+
+.PHONY: destroy
+destroy: check-node check-cluster ## remove the stack (AWS credentials needed)
+	npx --yes $(CDK_CLI) destroy -c cluster='$(CLUSTER)' $(CONTEXT)
+
+.PHONY: invoke
+invoke: ## call a deployed function: make invoke CLUSTER=name [FN=plan] EVENT=events/plan/x.json (AWS CLI needed)
+	@scripts/cdk/invoke.sh '$(CLUSTER)' '$(or $(FN),plan)' '$(EVENT)'
+
+##@ Not built yet
+
+.PHONY: e2e
+e2e: ## not built yet: a real API server and scheduler, emulated AWS
+	@echo "not built yet: e2e, the plan judged by a real kube-scheduler and emulated AWS" >&2; exit 1
+
+.PHONY: sim
+sim: ## not built yet: seeded worlds with faults
+	@echo "not built yet: sim, seeded worlds that run the handlers under faults" >&2; exit 1
+
+.PHONY: local
+local: ## not built yet: the functions on emulators on this machine
+	@echo "not built yet: local, the deployed functions on emulators on this machine" >&2; exit 1
+
+##@ Housekeeping
+
+.PHONY: clean
+clean: ## remove build output (the tool cache stays)
+	rm -rf $(BUILD) cdk.out infra/cdk.out
+
+# Not files of make's: Go itself knows what is up to date.
+.PHONY: $(BUILD)/host/plan
+$(BUILD)/host/plan: check-go
+	@$(GO) build -trimpath -o $@ ./functions/plan
+
+.PHONY: check-go check-node check-cluster check-f
+check-f:
+	@if [ -z '$(F)' ]; then echo "say what to read: make plan F=FILE|DIR|-   (README, 'Your own cluster')" >&2; exit 2; fi
+
+check-go:
+	@command -v $(GO) >/dev/null || { echo "Go is missing: install Go $(GO_MIN) or newer (https://go.dev/dl)" >&2; exit 1; }
+	@have=$$($(GO) env GOVERSION | sed 's/^go//; s/[^0-9.].*//'); \
+	if [ "$$(printf '%s\n%s\n' '$(GO_MIN)' "$$have" | sort -V | head -n1)" != '$(GO_MIN)' ]; then \
+	  echo "Go $$have is too old: $(GO_MIN) or newer is needed (https://go.dev/dl)" >&2; exit 1; fi
+
+check-node:
+	@command -v node >/dev/null || { echo "Node.js is missing: the CDK needs it (version 20 or newer). demo, test and build do not." >&2; exit 1; }
+
+check-cluster:
+	@if [ -z '$(CLUSTER)' ]; then echo "say which EKS cluster: make $(firstword $(MAKECMDGOALS)) CLUSTER=name" >&2; exit 2; fi
+
+$(STATICCHECK):
+	@mkdir -p $(TOOLS)
+	@echo "building staticcheck $(STATICCHECK_VERSION) into $(TOOLS)"
+	GOBIN=$(TOOLS)/tmp GOFLAGS= CGO_ENABLED=0 $(GO) install -trimpath honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
+	@mv $(TOOLS)/tmp/staticcheck $@
+
+$(GOLANGCI):
+	@mkdir -p $(TOOLS)
+	@echo "building golangci-lint $(GOLANGCI_VERSION) into $(TOOLS): minutes"
+	GOBIN=$(TOOLS)/tmp GOFLAGS= CGO_ENABLED=0 $(GO) install -trimpath github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv $(TOOLS)/tmp/golangci-lint $@
