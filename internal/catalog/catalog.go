@@ -29,9 +29,13 @@ type InstanceType struct {
 	Hypervisor      string
 	CPUManufacturer string
 	ClockMHz        int64
-	Extended        map[string]int64  // extended resources given as such
-	Labels          map[string]string // labels given as such; they win over derived ones
-	Offerings       []Offering        // sorted by (zone, capacity type)
+	// Encryption is "true" or "false": encryption in transit; "" = unknown.
+	Encryption string
+	// NestedVirtualization: the type advertises it (class cpuOptions).
+	NestedVirtualization bool
+	Extended             map[string]int64  // extended resources given as such
+	Labels               map[string]string // labels given as such; they win over derived ones
+	Offerings            []Offering        // sorted by (zone, capacity type)
 }
 
 // ENI are the network limits of a type.
@@ -40,6 +44,8 @@ type ENI struct {
 	IPv4PerENI    int64
 	Branch        int64 // trunk branch interfaces (pod-eni); 0 = not trunking compatible
 	EFAInterfaces int64
+	// Cards is the number of network cards; 0 counts as 1.
+	Cards int64
 }
 
 // Device is a GPU or accelerator entry.
@@ -55,10 +61,13 @@ type Device struct {
 type Offering struct {
 	Zone         string
 	ZoneID       string
-	CapacityType string // spot, on-demand, reserved
+	CapacityType string // Spot, OnDemand, Reserved
 	Price        int64  // micro-dollars per hour
 	Available    bool
-	Reservation  *Reservation
+	// Estimated: the price is not a fact but a guess, so that spot can be planned
+	// without credentials.
+	Estimated   bool
+	Reservation *Reservation
 }
 
 // Reservation is the capacity reservation behind a reserved offering.
