@@ -1,0 +1,85 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"kerf.sh/kerf/internal/plan"
+)
+
+// Pair is one key with its value and where it was written ("--set",
+// "settings.yaml line 3", "environment").
+type Pair struct {
+	Key, Value, From string
+}
+
+// Load reads the environment of a function, given as KEY=VALUE entries
+// (os.Environ). Variables that are neither in the table nor start with KERF_
+// belong to somebody else and are left alone.
+func Load(environ []string) (Config, error) {
+	known := map[string]bool{}
+	for _, s := range Table() {
+		known[s.Key] = true
+	}
+	var pairs []Pair
+	for _, kv := range environ {
+		k, v, _ := strings.Cut(kv, "=")
+		if known[k] || strings.HasPrefix(k, "KERF_") {
+			pairs = append(pairs, Pair{Key: k, Value: v, From: "environment"})
+		}
+	}
+	slices.SortFunc(pairs, func(a, b Pair) int { return strings.Compare(a.Key, b.Key) })
+	return Apply(Default(), pairs)
+}
+
+// Apply sets the pairs on a configuration, later ones over earlier ones, and
+// reports every problem at once. The configuration is only to be used when the
+// error is nil. errors.Is(err, ErrNotSupported) holds when some setting belongs to
+// a feature that is not there yet.
+func Apply(c Config, pairs []Pair) (Config, error) {
+	rows := map[string]Setting{}
+	var keys []string
+	for _, s := range Table() {
+		rows[s.Key] = s
+		keys = append(keys, s.Key)
+	}
+	other := elsewhere()
+	var problems []error
+	for _, p := range pairs {
+		v := strings.TrimSpace(p.Value)
+		s, ok := rows[p.Key]
+		switch why, isOther := other[p.Key]; {
+		case ok && v == "" && s.Default != "":
+			// Karpenter reads an empty variable as "not set"; so do we.
+		case ok:
+			if err := s.parse(&c, v); err != nil {
+				problems = append(problems, fmt.Errorf("%s: %s=%q: %w", p.From, p.Key, v, err))
+			}
+		case isOther:
+			problems = append(problems, fmt.Errorf("%s: %s: %w: %s", p.From, p.Key, ErrNotSupported, why))
+		default:
+			problems = append(problems, fmt.Errorf("%s: setting %q is not known%s", p.From, p.Key, hint(p.Key, keys)))
+		}
+	}
+	return c, errors.Join(problems...)
+}
+
+// FromMap gives the pairs of a map, by key.
+func FromMap(m map[string]string, from string) []Pair {
+	out := make([]Pair, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, Pair{Key: k, Value: m[k], From: from})
+	}
+	return out
+}
+
+// hint is "; did you mean A or B?", or the full list when nothing is near.
+func hint(word string, known []string) string {
+	if near := plan.Nearest(word, known, 2); len(near) > 0 {
+		return "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return "; known are " + strings.Join(known, ", ")
+}

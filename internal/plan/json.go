@@ -1,0 +1,309 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"time"
+
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// JSON renders a plan as the public contract names it. Prices are dollars per
+// hour, exact to the micro-dollar; quantities are Kubernetes strings; lists are
+// never null. Equal plans give equal bytes. With indent, one field is on one line.
+func JSON(p *Plan, indent bool) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if indent {
+		enc.SetIndent("", "  ")
+	}
+	if err := enc.Encode(toJSON(p)); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
+
+// dollars is a price that marshals as an exact decimal.
+type dollars snapshot.Price
+
+// MarshalJSON writes dollars with at most six decimals.
+func (d dollars) MarshalJSON() ([]byte, error) { return []byte(number(snapshot.Price(d))), nil }
+
+// rate is a real number, of which 12 decimals are kept: enough to check a bound
+// to the micro-dollar.
+type rate float64
+
+// MarshalJSON writes the number without an exponent; what is not a number is 0.
+func (r rate) MarshalJSON() ([]byte, error) {
+	f := float64(r)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		f = 0
+	}
+	f = math.Round(f*1e12) / 1e12
+	if f == 0 {
+		return []byte("0"), nil
+	}
+	return []byte(strconv.FormatFloat(f, 'f', -1, 64)), nil
+}
+
+type planJSON struct {
+	PlanID      string            `json:"planId"`
+	Now         time.Time         `json:"now"`
+	Cluster     string            `json:"cluster"`
+	Region      string            `json:"region"`
+	Complete    bool              `json:"complete"`
+	Incomplete  []string          `json:"incomplete"`
+	Catalogue   catalogueJSON     `json:"catalogue"`
+	Summary     summaryJSON       `json:"summary"`
+	Bounds      []boundJSON       `json:"bounds"`
+	Launches    []launchJSON      `json:"launches"`
+	Placements  []placementJSON   `json:"placements"`
+	Displaced   []displacedJSON   `json:"displaced"`
+	Moves       []struct{}        `json:"moves"` // none without --consolidate
+	Verdicts    []verdictJSON     `json:"verdicts"`
+	Warnings    []warningJSON     `json:"warnings"`
+	Nodes       []nodeJSON        `json:"nodes"`
+	Explanation *ExplanationValue `json:"explanation,omitempty"`
+}
+
+type catalogueJSON struct {
+	Region string `json:"region"`
+	Date   string `json:"date"`
+	Source string `json:"source"`
+	Types  int    `json:"types"`
+}
+
+type summaryJSON struct {
+	PendingPods      int             `json:"pendingPods"`
+	Placed           int             `json:"placed"`
+	Launches         int             `json:"launches"`
+	Unschedulable    int             `json:"unschedulable"`
+	PriceBefore      dollars         `json:"pricePerHourBefore"`
+	PriceAfter       dollars         `json:"pricePerHourAfter"`
+	LaunchPrice      dollars         `json:"launchPricePerHour"`
+	LaunchPriceWorst dollars         `json:"launchPriceWorstPerHour"`
+	LowerBound       dollars         `json:"launchLowerBoundPerHour"`
+	BoundDuals       map[string]rate `json:"boundDuals"`
+}
+
+type boundJSON struct {
+	Pools  []string        `json:"pools"`
+	Pods   int             `json:"pods"`
+	Total  dollars         `json:"pricePerHour"`
+	Demand map[string]rate `json:"demand"`
+	Duals  map[string]rate `json:"duals"`
+}
+
+type offerJSON struct {
+	InstanceType string  `json:"instanceType"`
+	Zone         string  `json:"zone"`
+	CapacityType string  `json:"capacityType"`
+	Price        dollars `json:"pricePerHour"`
+	Reservation  string  `json:"reservationId,omitempty"`
+}
+
+type launchJSON struct {
+	Name        string            `json:"name"`
+	NodePool    string            `json:"nodePool"`
+	NodeClass   string            `json:"nodeClass"`
+	Pods        []string          `json:"pods"`
+	Requests    map[string]string `json:"requests"`
+	Daemons     map[string]string `json:"daemonRequests"`
+	Allocatable map[string]string `json:"allocatable"`
+	Labels      map[string]string `json:"labels"`
+	Chosen      offerJSON         `json:"chosen"`
+	Worst       dollars           `json:"worstPricePerHour"`
+	Options     []offerJSON       `json:"options"`
+	Relaxed     []string          `json:"relaxed"`
+	Limited     string            `json:"limited,omitempty"`
+}
+
+type placementJSON struct {
+	Pod  string `json:"pod"`
+	Node string `json:"node"`
+}
+
+type displacedJSON struct {
+	Pod  string `json:"pod"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+type verdictJSON struct {
+	Object string            `json:"object"`
+	Code   Code              `json:"code"`
+	Detail string            `json:"detail"`
+	Pools  []poolVerdictJSON `json:"pools"`
+}
+
+type poolVerdictJSON struct {
+	NodePool string `json:"nodePool"`
+	Code     Code   `json:"code"`
+	Detail   string `json:"detail"`
+}
+
+type warningJSON struct {
+	Object string `json:"object"`
+	Code   Code   `json:"code"`
+	Detail string `json:"detail"`
+}
+
+type nodeJSON struct {
+	Name         string            `json:"name"`
+	NodePool     string            `json:"nodePool"`
+	InstanceType string            `json:"instanceType"`
+	Zone         string            `json:"zone"`
+	CapacityType string            `json:"capacityType"`
+	Price        *dollars          `json:"pricePerHour"` // null: unknown
+	InFlight     bool              `json:"inFlight"`
+	Pods         int               `json:"pods"`
+	Placed       int               `json:"placed"`
+	Used         map[string]string `json:"used"`
+	Added        map[string]string `json:"added"`
+	Allocatable  map[string]string `json:"allocatable"`
+}
+
+// ExplanationValue is an Explanation as JSON has it.
+type ExplanationValue struct {
+	Object string      `json:"object"`
+	Lines  []LineValue `json:"lines"`
+}
+
+// LineValue is a Line as JSON has it.
+type LineValue struct {
+	Text     string      `json:"text"`
+	Children []LineValue `json:"children,omitempty"`
+}
+
+func quantities(r snapshot.Resources) map[string]string {
+	out := map[string]string{}
+	for _, n := range r.Names() {
+		out[n] = Quantity(n, r.Get(n))
+	}
+	return out
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func each[A, B any](in []A, f func(*A) B) []B {
+	out := make([]B, len(in))
+	for i := range in {
+		out[i] = f(&in[i])
+	}
+	return out
+}
+
+func toJSON(p *Plan) *planJSON {
+	s := &p.Summary
+	return &planJSON{
+		PlanID: p.ID, Now: p.Now.UTC(), Cluster: p.Cluster, Region: p.Region,
+		Complete: p.Complete, Incomplete: orEmpty(p.Incomplete),
+		Catalogue: catalogueJSON(p.Catalogue),
+		Summary: summaryJSON{
+			PendingPods: s.PendingPods, Placed: s.Placed, Launches: s.Launches, Unschedulable: s.Unschedulable,
+			PriceBefore: dollars(s.PriceBefore), PriceAfter: dollars(s.PriceAfter),
+			LaunchPrice: dollars(s.LaunchPrice), LaunchPriceWorst: dollars(s.LaunchPriceWorst),
+			LowerBound: dollars(s.LaunchLowerBound), BoundDuals: mainDuals(p.Bounds),
+		},
+		Bounds: each(p.Bounds, func(b *Bound) boundJSON {
+			return boundJSON{Pools: orEmpty(b.Pools), Pods: b.Pods, Total: dollars(b.Total),
+				Demand: rates(b.Demand, 1), Duals: rates(b.Duals, 1e-6)}
+		}),
+		Launches:   each(p.Launches, launchToJSON),
+		Placements: each(p.Placements, func(v *Placement) placementJSON { return placementJSON(*v) }),
+		Displaced:  each(p.Displaced, func(v *Displaced) displacedJSON { return displacedJSON(*v) }),
+		Moves:      []struct{}{},
+		Verdicts: each(p.Verdicts, func(v *Verdict) verdictJSON {
+			return verdictJSON{v.Object, v.Code, v.Detail,
+				each(v.Pools, func(w *PoolVerdict) poolVerdictJSON { return poolVerdictJSON(*w) })}
+		}),
+		Warnings:    each(p.Warnings, func(w *Warning) warningJSON { return warningJSON(*w) }),
+		Nodes:       each(p.Nodes, nodeToJSON),
+		Explanation: explanationValue(p.Explained),
+	}
+}
+
+func offerToJSON(o *Offer) offerJSON {
+	return offerJSON{o.InstanceType, o.Zone, o.CapacityType, dollars(o.Price), o.ReservationID}
+}
+
+func launchToJSON(l *Launch) launchJSON {
+	labels := l.Labels
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	return launchJSON{
+		Name: l.Name, NodePool: l.NodePool, NodeClass: l.NodeClass, Pods: orEmpty(l.Pods),
+		Requests: quantities(l.Requests), Daemons: quantities(l.Daemons), Allocatable: quantities(l.Allocatable),
+		Labels: labels, Chosen: offerToJSON(&l.Chosen), Worst: dollars(l.Worst),
+		Options: each(l.Options, offerToJSON), Relaxed: orEmpty(l.Relaxed), Limited: l.Limited,
+	}
+}
+
+func nodeToJSON(n *NodeUse) nodeJSON {
+	var price *dollars
+	if n.PriceKnown {
+		d := dollars(n.Price)
+		price = &d
+	}
+	return nodeJSON{
+		Name: n.Name, NodePool: n.NodePool, InstanceType: n.InstanceType, Zone: n.Zone,
+		CapacityType: n.CapacityType, Price: price, InFlight: n.InFlight, Pods: n.Pods, Placed: n.Placed,
+		Used: quantities(n.Used), Added: quantities(n.Added), Allocatable: quantities(n.Allocatable),
+	}
+}
+
+func explanationValue(e *Explanation) *ExplanationValue {
+	if e == nil {
+		return nil
+	}
+	return &ExplanationValue{Object: e.Object, Lines: lineValues(e.Lines)}
+}
+
+func lineValues(lines []Line) []LineValue {
+	return each(lines, func(l *Line) LineValue {
+		v := LineValue{Text: l.Text}
+		if len(l.Children) > 0 {
+			v.Children = lineValues(l.Children)
+		}
+		return v
+	})
+}
+
+func rates(m map[string]float64, scale float64) map[string]rate {
+	out := make(map[string]rate, len(m))
+	for k, v := range m {
+		out[k] = rate(v * scale)
+	}
+	return out
+}
+
+// mainDuals are the duals of the dearest bound, in dollars per hour and core, GiB,
+// pod. With one market, which is the rule, that is the whole bound; with several,
+// "bounds" has them all.
+func mainDuals(bounds []Bound) map[string]rate {
+	out := map[string]rate{}
+	best := -1
+	for i := range bounds {
+		if best < 0 || bounds[i].Total > bounds[best].Total {
+			best = i
+		}
+	}
+	if best >= 0 {
+		out = rates(bounds[best].Duals, 1e-6)
+	}
+	for _, n := range []string{snapshot.CPU, snapshot.Memory, snapshot.Pods} {
+		if _, ok := out[n]; !ok {
+			out[n] = 0
+		}
+	}
+	return out
+}
