@@ -1,0 +1,99 @@
+package packing
+
+import (
+	"cmp"
+	"slices"
+)
+
+// bin is a kind of node that a group of classes can be put on: a type of a template
+// at its cheapest allowed offer.
+type bin struct {
+	template, typ, offer int
+	price                int64 // what plans compare: offer price and cost per node
+}
+
+// group is a set of classes that allow the same offers; it is solved as one small
+// problem where every class may go on every bin.
+type group struct {
+	d       int
+	bins    []bin
+	caps    []int64 // by bin, stride d
+	prices  []int64 // by bin
+	classes []int   // index in Problem.Classes
+	need    []int64 // by class, stride d
+	count   []int
+	single  []bool // at most one pod of the class per node
+	// clash lists, per class, the other classes of the group it may not share a node
+	// with; nil when the group has no such pair.
+	clash [][]int32
+	tops  []int64
+	all   []bin // before pruning
+}
+
+func (g *group) cap(b int) []int64 { return g.caps[b*g.d : (b+1)*g.d] }
+func (g *group) req(c int) []int64 { return g.need[c*g.d : (c+1)*g.d] }
+
+// prune keeps the bins that no other bin beats in price and every dimension. What
+// is left is sorted by price, then by template and type.
+func (g *group) prune() {
+	order := make([]int, len(g.bins))
+	for i := range order {
+		order[i] = i
+	}
+	sum := func(i int) float64 { // a tie-break that puts the larger one first
+		s := 0.0
+		for r, v := range g.cap(i) {
+			if top := g.capMax(r); top > 0 {
+				s += float64(v) / float64(top)
+			}
+		}
+		return s
+	}
+	sums := make([]float64, len(g.bins))
+	for i := range sums {
+		sums[i] = sum(i)
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		x, y := &g.bins[a], &g.bins[b]
+		return cmp.Or(cmp.Compare(x.price, y.price), cmp.Compare(sums[b], sums[a]),
+			cmp.Compare(x.template, y.template), cmp.Compare(x.typ, y.typ))
+	})
+	var bins []bin
+	var caps, prices []int64
+	for _, i := range order {
+		c := g.cap(i)
+		beaten := false
+		for k := 0; k < len(bins) && !beaten; k++ {
+			beaten = covers(caps[k*g.d:(k+1)*g.d], c)
+		}
+		if !beaten {
+			bins = append(bins, g.bins[i])
+			caps = append(caps, c...)
+			prices = append(prices, g.bins[i].price)
+		}
+	}
+	g.bins, g.caps, g.prices = bins, caps, prices
+	g.tops = nil
+}
+
+func covers(big, small []int64) bool {
+	for r := range small {
+		if big[r] < small[r] {
+			return false
+		}
+	}
+	return true
+}
+
+// capMax is the largest capacity of any bin in a dimension.
+func (g *group) capMax(r int) int64 {
+	if g.tops == nil {
+		g.tops = make([]int64, g.d)
+		for b := range g.bins {
+			for k, v := range g.cap(b) {
+				g.tops[k] = max(g.tops[k], v)
+			}
+		}
+	}
+	return g.tops[r]
+}

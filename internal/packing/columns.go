@@ -1,0 +1,239 @@
+package packing
+
+import "math"
+
+// column is a way to fill a node: a bin and how many pods of each class.
+type column struct {
+	bin  int
+	a    []int32
+	cost float64
+}
+
+// master is the linear program over columns: cover every class at the least cost.
+// It keeps an explicit basis inverse; the number of rows is small.
+type master struct {
+	g     *group
+	k     *knapsack
+	n     int
+	d     []int // demand
+	cols  []column
+	seen  map[string]bool
+	inv   []float64
+	basis []int // column index; -1-i is the surplus of row i
+	x     []float64
+	pi    []float64
+	u     []float64
+	steps int
+}
+
+func newMaster(g *group, count []int) *master {
+	n := len(count)
+	return &master{
+		g: g, k: newKnapsack(g), n: n, d: append([]int(nil), count...), seen: map[string]bool{},
+		inv: make([]float64, n*n), basis: make([]int, n), x: make([]float64, n), pi: make([]float64, n), u: make([]float64, n),
+	}
+}
+
+func (m *master) key(b int, a []int32) string {
+	buf := make([]byte, 0, 2*len(a)+2)
+	buf = append(buf, byte(b), byte(b>>8))
+	for _, v := range a {
+		buf = append(buf, byte(v), byte(v>>8))
+	}
+	return string(buf)
+}
+
+// addColumn keeps a column on the cheapest bin that holds it; false: known already.
+func (m *master) addColumn(a []int32) bool {
+	b := m.g.cheapest(a)
+	if b < 0 {
+		return false
+	}
+	key := m.key(b, a)
+	if m.seen[key] {
+		return false
+	}
+	m.seen[key] = true
+	m.cols = append(m.cols, column{b, append([]int32(nil), a...), float64(m.g.prices[b])})
+	return true
+}
+
+// cheapest is the cheapest bin that holds the contents, -1 if none does.
+func (g *group) cheapest(a []int32) int {
+	use := make([]int64, g.d)
+	for c, n := range a {
+		if n > 0 {
+			for r := range g.d {
+				use[r] += int64(n) * g.need[c*g.d+r]
+			}
+		}
+	}
+	return g.cheapestFor(use)
+}
+
+func (g *group) cheapestFor(use []int64) int {
+	for b := range g.bins {
+		if covers(g.cap(b), use) {
+			return b
+		}
+	}
+	return -1
+}
+
+// crash starts from one column per class, the cheapest per pod.
+func (m *master) crash() bool {
+	clear(m.inv)
+	for c := range m.n {
+		best, bestB, bestK := math.Inf(1), -1, 0
+		for b := range m.g.bins {
+			k := max(1, m.d[c])
+			if m.g.single[c] {
+				k = 1
+			}
+			for r, need := range m.g.req(c) {
+				if need > 0 {
+					k = min(k, int(m.g.cap(b)[r]/need))
+				}
+			}
+			if k > 0 {
+				if p := float64(m.g.prices[b]) / float64(k); p < best {
+					best, bestB, bestK = p, b, k
+				}
+			}
+		}
+		if bestB < 0 {
+			return false
+		}
+		a := make([]int32, m.n)
+		a[c] = int32(bestK)
+		m.cols = append(m.cols, column{bestB, a, float64(m.g.prices[bestB])})
+		m.basis[c] = len(m.cols) - 1
+		m.inv[c*m.n+c] = 1 / float64(bestK)
+		m.x[c] = float64(m.d[c]) / float64(bestK)
+	}
+	m.prices()
+	return true
+}
+
+func (m *master) cost(j int) float64 {
+	if j < 0 {
+		return 0
+	}
+	return m.cols[j].cost
+}
+
+// prices recomputes the duals pi = c_B inv.
+func (m *master) prices() {
+	clear(m.pi)
+	for i, j := range m.basis {
+		if c := m.cost(j); c != 0 {
+			row := m.inv[i*m.n : (i+1)*m.n]
+			for k, v := range row {
+				m.pi[k] += float64(c * v)
+			}
+		}
+	}
+}
+
+func (m *master) reduced(a []int32, cost float64) float64 {
+	s := cost
+	for c, v := range a {
+		if v != 0 {
+			s -= float64(m.pi[c] * float64(v))
+		}
+	}
+	return s
+}
+
+// enter brings column j into the basis (j < 0: surplus of row -1-j).
+func (m *master) enter(j int) bool {
+	n := m.n
+	for i := range n {
+		row := m.inv[i*n : (i+1)*n]
+		s := 0.0
+		if j >= 0 {
+			for c, v := range m.cols[j].a {
+				if v != 0 {
+					s += float64(row[c] * float64(v))
+				}
+			}
+		} else {
+			s = -row[-1-j]
+		}
+		m.u[i] = s
+	}
+	p, ratio := -1, math.Inf(1)
+	for i := range n {
+		if m.u[i] > 1e-9 {
+			if t := m.x[i] / m.u[i]; t < ratio-1e-12 {
+				ratio, p = t, i
+			}
+		}
+	}
+	if p < 0 {
+		return false
+	}
+	inv := 1 / m.u[p]
+	prow := m.inv[p*n : (p+1)*n]
+	for c := range prow {
+		prow[c] *= inv
+	}
+	m.x[p] = ratio
+	for i := range n {
+		if f := m.u[i]; i != p && f != 0 {
+			row := m.inv[i*n : (i+1)*n]
+			for c := range row {
+				row[c] -= float64(f * prow[c])
+			}
+			m.x[i] = max(0, m.x[i]-float64(f*ratio))
+		}
+	}
+	m.basis[p] = j
+	m.prices()
+	m.steps++
+	return true
+}
+
+// optimize runs the simplex over the known columns, then generates new ones, until
+// nothing improves by more than a ten-thousandth or the budget ends.
+func (m *master) optimize(y []float64, maxSteps int) {
+	for m.steps < maxSteps {
+		best, low := 0, -1.0
+		found := false
+		for j := range m.cols {
+			if r := m.reduced(m.cols[j].a, m.cols[j].cost); r < low {
+				low, best, found = r, j, true
+			}
+		}
+		for c, v := range m.pi {
+			if v < low {
+				low, best, found = v, -1-c, true
+			}
+		}
+		if found {
+			if !m.enter(best) {
+				return
+			}
+			continue
+		}
+		if !m.generate(y) {
+			return
+		}
+	}
+}
+
+// generate adds the best new column of each bin that promises a gain.
+func (m *master) generate(y []float64) bool {
+	m.k.allow(m.d)
+	added := false
+	for b := range m.g.bins {
+		v := m.k.best(b, m.pi, y, 6)
+		m.steps++
+		if v > m.cols0price(b)*(1+1e-4) && m.addColumn(m.k.out) {
+			added = true
+		}
+	}
+	return added
+}
+
+func (m *master) cols0price(b int) float64 { return float64(m.g.prices[b]) }

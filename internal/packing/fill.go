@@ -1,0 +1,186 @@
+package packing
+
+import "math"
+
+// knapsack fills one node so that the pods on it are worth the most at given
+// prices per class. It is a heuristic: density-ordered fills under several weights
+// of the resources, each polished by taking a little out and filling again.
+type knapsack struct {
+	g     *group
+	limit []int // most of each class that may go on the node
+
+	lambda  []float64
+	density []float64
+	order   []int32
+	left    []int64
+	cur     []int32
+	try     []int32
+	out     []int32
+	saved   []int64
+}
+
+func newKnapsack(g *group) *knapsack {
+	n, d := len(g.classes), g.d
+	return &knapsack{
+		g: g, limit: make([]int, n), lambda: make([]float64, d), density: make([]float64, n),
+		order: make([]int32, n), left: make([]int64, d), saved: make([]int64, d),
+		cur: make([]int32, n), try: make([]int32, n), out: make([]int32, n),
+	}
+}
+
+// allow sets how many pods of each class may be used; single classes at most one.
+func (k *knapsack) allow(count []int) {
+	for c := range count {
+		k.limit[c] = count[c]
+		if k.g.single[c] {
+			k.limit[c] = min(1, count[c])
+		}
+	}
+}
+
+// sortByDensity orders classes by worth per weighted resource, best first.
+func (k *knapsack) sortByDensity(pi []float64) {
+	d := k.g.d
+	m := 0
+	for c := range pi {
+		if k.limit[c] == 0 || pi[c] <= 0 {
+			continue
+		}
+		w := 1e-12
+		for r := range d {
+			w += float64(k.lambda[r] * float64(k.g.need[c*d+r]))
+		}
+		k.density[c] = pi[c] / w
+		i := m
+		for i > 0 && k.density[k.order[i-1]] < k.density[c] {
+			k.order[i] = k.order[i-1]
+			i--
+		}
+		k.order[i] = int32(c)
+		m++
+	}
+	k.order = k.order[:m]
+}
+
+// room is how many more pods of class c fit.
+func (k *knapsack) room(c int32, have int32) int {
+	d := k.g.d
+	n := k.limit[c] - int(have)
+	for r := range d {
+		if need := k.g.need[int(c)*d+r]; need > 0 {
+			n = min(n, int(k.left[r]/need))
+		}
+	}
+	return n
+}
+
+func (k *knapsack) add(a []int32, c int32, n int) {
+	d := k.g.d
+	a[c] += int32(n)
+	for r := range d {
+		k.left[r] -= int64(n) * k.g.need[int(c)*d+r]
+	}
+}
+
+func (k *knapsack) clashes(a []int32, c int32) bool {
+	if k.g.clash == nil {
+		return false
+	}
+	for _, o := range k.g.clash[c] {
+		if a[o] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// greedy adds classes in density order, skipping one class (-1: none).
+func (k *knapsack) greedy(a []int32, pi []float64, skip int32) float64 {
+	v := 0.0
+	for _, c := range k.order {
+		if c == skip || k.clashes(a, c) {
+			continue
+		}
+		if n := k.room(c, a[c]); n > 0 {
+			k.add(a, c, n)
+			v += float64(float64(n) * pi[c])
+		}
+	}
+	return v
+}
+
+// best fills bin b and returns the worth of what it holds; the contents are in
+// k.out until the next call. start weighs the resources at first.
+func (k *knapsack) best(b int, pi, start []float64, rounds int) float64 {
+	g, d := k.g, k.g.d
+	cap := g.cap(b)
+	for r := range d {
+		k.lambda[r] = start[r]
+	}
+	bestV := 0.0
+	for range rounds {
+		k.order = k.order[:len(pi)]
+		k.sortByDensity(pi)
+		copy(k.left, cap)
+		clear(k.cur)
+		v := k.greedy(k.cur, pi, -1)
+		v = k.polish(v, pi)
+		if v > bestV {
+			bestV = v
+			copy(k.out, k.cur)
+		}
+		// Weigh what ran out more, what is left over less.
+		moved := false
+		for r := range d {
+			if k.lambda[r] == 0 {
+				continue
+			}
+			free := float64(k.left[r]) / float64(max(cap[r], 1))
+			f := 1.0
+			switch {
+			case free > 0.02:
+				f = max(0.4, 1-2*free)
+			case free < 0.004:
+				f = 1.15
+			}
+			if math.Abs(f-1) > 0.01 {
+				moved = true
+			}
+			k.lambda[r] *= f
+		}
+		if !moved {
+			break
+		}
+	}
+	return bestV
+}
+
+// polish takes one or two pods of a class out and fills again, while that helps.
+func (k *knapsack) polish(v float64, pi []float64) float64 {
+	if len(k.order) > 24 {
+		return v
+	}
+	for improved := true; improved; {
+		improved = false
+		for _, c := range k.order {
+			for n := int32(1); n <= 2; n++ {
+				if k.cur[c] < n {
+					break
+				}
+				copy(k.try, k.cur)
+				copy(k.saved, k.left)
+				k.add(k.try, c, -int(n))
+				w := v - float64(float64(n)*pi[c])
+				w += k.greedy(k.try, pi, c)
+				if w > v*(1+1e-9) {
+					v = w
+					copy(k.cur, k.try)
+					improved = true
+				} else {
+					copy(k.left, k.saved)
+				}
+			}
+		}
+	}
+	return v
+}

@@ -1,0 +1,156 @@
+package packing
+
+// This file holds the linear program over resources: how much of which bin would
+// cover a demand if nodes and pods could be cut at will. Its duals price the
+// resources (what a core, a byte, a pod slot is worth here), guide the search and,
+// made exactly feasible, certify the lower bound.
+//
+// Floats guide and certify; they never compare the price of two plans. Products
+// are converted before they are added, so that no platform fuses them and the same
+// problem gives the same bits everywhere.
+
+// duals solves  max demand.y  subject to  cap_b.y <= price_b for every bin, y >= 0
+// and returns y by dimension (micro-dollars per raw unit). The extra last dimension
+// is the node itself: demand[d] is the forced node count and every bin provides 1.
+// caps is flat with stride d.
+func duals(d int, caps []int64, prices []int64, demand []float64) []float64 {
+	n, m := len(prices), d+1
+	y := make([]float64, m)
+	if n == 0 {
+		return y
+	}
+	scale := make([]float64, m)
+	for r := range d {
+		for b := range n {
+			scale[r] = max(scale[r], float64(caps[b*d+r]))
+		}
+		if scale[r] == 0 {
+			scale[r] = 1
+		}
+	}
+	scale[d] = 1
+	w := m + 1
+	tab := make([]float64, n*w)
+	for b := range n {
+		row := tab[b*w : (b+1)*w]
+		for r := range d {
+			row[r] = float64(caps[b*d+r]) / scale[r]
+		}
+		row[d] = 1
+		row[m] = float64(prices[b])
+	}
+	z := make([]float64, w)
+	for r := range m {
+		z[r] = -demand[r] / scale[r]
+	}
+	big := 0.0
+	for r := range m {
+		big = max(big, -z[r])
+	}
+	basis := make([]int, n)
+	for b := range basis {
+		basis[b] = m + b
+	}
+	non := make([]int, m)
+	for r := range non {
+		non[r] = r
+	}
+	for range 200 * m {
+		q, low := -1, -1e-9*big
+		for j := range m {
+			if z[j] < low {
+				low, q = z[j], j
+			}
+		}
+		if q < 0 {
+			break
+		}
+		p, ratio := -1, 0.0
+		for b := range n {
+			if a := tab[b*w+q]; a > 1e-12 {
+				if t := tab[b*w+m] / a; p < 0 || t < ratio {
+					ratio, p = t, b
+				}
+			}
+		}
+		if p < 0 {
+			break // unbounded: some demanded resource is offered by no bin
+		}
+		pivot(tab, z, n, w, p, q)
+		basis[p], non[q] = non[q], basis[p]
+	}
+	for b, v := range basis {
+		if v < m {
+			y[v] = max(0, tab[b*w+m]/scale[v])
+		}
+	}
+	certify(d, caps, prices, y)
+	return y
+}
+
+func pivot(tab, z []float64, n, w, p, q int) {
+	prow := tab[p*w : (p+1)*w]
+	inv := 1 / prow[q]
+	for j := range prow {
+		if j != q {
+			prow[j] *= inv
+		}
+	}
+	prow[q] = inv
+	elim := func(row []float64) {
+		f := row[q]
+		if f == 0 {
+			return
+		}
+		for j := range row {
+			if j != q {
+				row[j] -= float64(f * prow[j])
+			}
+		}
+		row[q] = -float64(f * inv)
+	}
+	for b := range n {
+		if b != p {
+			elim(tab[b*w : (b+1)*w])
+		}
+	}
+	elim(z)
+}
+
+// certify scales y down until no bin is worth more than it costs; then demand.y is
+// a valid bound whatever the pivoting did. One part in a billion more is given away
+// against rounding in the products themselves.
+func certify(d int, caps []int64, prices []int64, y []float64) {
+	worst := 1.0
+	for b := range prices {
+		if v := worth(d, caps[b*d:(b+1)*d], y); v > float64(worst*float64(prices[b])) {
+			if prices[b] <= 0 {
+				clear(y)
+				return
+			}
+			worst = v / float64(prices[b])
+		}
+	}
+	worst *= 1 + 1e-9
+	for r := range y {
+		y[r] /= worst
+	}
+}
+
+// worth is what a vector of resources on one node is worth at prices y.
+func worth(d int, v []int64, y []float64) float64 {
+	s := y[d]
+	for r := range d {
+		s += float64(y[r] * float64(v[r]))
+	}
+	return s
+}
+
+// value is what a pod that needs v is worth: like worth, but it brings no node.
+func value(d int, v []int64, y []float64) float64 {
+	s := 0.0
+	for r := range d {
+		s += float64(y[r] * float64(v[r]))
+	}
+	return s
+}

@@ -1,0 +1,158 @@
+package packing
+
+import (
+	"cmp"
+	"slices"
+)
+
+func (s *solver) result() *Result {
+	r := &Result{Exhausted: s.work <= 0}
+	r.Placed = s.placed
+	slices.SortFunc(r.Placed, func(a, b Placed) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Class, b.Class))
+	})
+	s.nodes = slices.DeleteFunc(s.nodes, func(n *pnode) bool { return n.dead })
+	slices.SortStableFunc(s.nodes, func(a, b *pnode) int {
+		return cmp.Or(cmp.Compare(a.template, b.template), cmp.Compare(b.price, a.price), cmp.Compare(a.typ, b.typ),
+			slices.CompareFunc(a.contents, b.contents, func(x, y ClassCount) int {
+				return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(y.Count, x.Count))
+			}))
+	})
+	var prev *pnode
+	for _, n := range s.nodes {
+		l := Launch{Template: n.template, Contents: n.contents, Chosen: n.offer}
+		if prev != nil && prev.template == n.template && prev.offer == n.offer && slices.Equal(prev.use, n.use) && slices.Equal(prev.offers, n.offers) {
+			p := &r.Launches[len(r.Launches)-1]
+			l.Options, l.Worst, l.Limited = p.Options, p.Worst, p.Limited
+		} else {
+			s.options(n, &l)
+		}
+		r.Price += s.p.Templates[n.template].Offers[l.Chosen].Price
+		r.Launches = append(r.Launches, l)
+		prev = n
+	}
+	for c, n := range s.left {
+		if n > 0 {
+			r.Unplaced = append(r.Unplaced, Unplaced{Class: c, Count: n, Limits: s.limitHits(c)})
+		}
+	}
+	r.Bounds = s.bounds()
+	return r
+}
+
+// maxOptionTypes is how many types one launch may offer (EC2 takes 60 in practice).
+const maxOptionTypes = 60
+
+// options lists what a node may be launched as: every allowed offer whose type holds
+// the contents and that costs little more than the chosen one.
+func (s *solver) options(n *pnode, l *Launch) {
+	tm := &s.p.Templates[n.template]
+	var all []int
+	for o := range tm.Offers {
+		t := &tm.Types[tm.Offers[o].Type]
+		if n.offers.Has(o) && covers(t.Alloc, n.use) && s.limitsAllow(n, t) {
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b int) int { return compareOffers(tm, a, b) })
+	l.Chosen = all[0]
+	top := tm.Offers[all[0]].Price * s.p.OptionPriceCap / 100
+	if s.p.OptionPriceCap <= 0 {
+		top = NoLimit
+	}
+	types := map[int]bool{}
+	for _, o := range all {
+		of := &tm.Offers[o]
+		if of.Price > top || (!types[of.Type] && len(types) == maxOptionTypes) {
+			continue
+		}
+		types[of.Type] = true
+		l.Options = append(l.Options, o)
+	}
+	l.Options = s.forMinValues(tm, all, l.Options)
+	for _, o := range l.Options {
+		l.Worst = max(l.Worst, tm.Offers[o].Price)
+	}
+}
+
+// forMinValues adds the cheapest types that minValues still needs, beyond the price
+// cap if it must be.
+func (s *solver) forMinValues(tm *Template, all, options []int) []int {
+	if len(tm.MinValues) == 0 {
+		return options
+	}
+	have := map[int]bool{}
+	for _, o := range options {
+		have[o] = true
+	}
+	for i := range tm.MinValues {
+		mv := &tm.MinValues[i]
+		seen := map[int32]bool{}
+		for _, o := range options {
+			for _, v := range mv.Values[tm.Offers[o].Type] {
+				seen[v] = true
+			}
+		}
+		for _, o := range all {
+			if len(seen) >= mv.Min {
+				break
+			}
+			for _, v := range mv.Values[tm.Offers[o].Type] {
+				if !seen[v] {
+					seen[v] = true
+					if !have[o] {
+						have[o] = true
+						options = append(options, o)
+					}
+				}
+			}
+		}
+	}
+	slices.SortFunc(options, func(a, b int) int { return compareOffers(tm, a, b) })
+	return options
+}
+
+// limitsAllow reports whether a node may be of type t: the pool's limits are counted
+// at the chosen type, so an option may take no more than that, or than what is left
+// over after the whole plan.
+func (s *solver) limitsAllow(n *pnode, t *Type) bool {
+	tm := &s.p.Templates[n.template]
+	chosen := &tm.Types[n.typ]
+	for k, v := range t.Capacity {
+		if v > chosen.Capacity[k] && s.capacityLeft(tm.Pool, k) < NoLimit {
+			return false
+		}
+	}
+	return true
+}
+
+// limitHits tells which limits keep one more pod of a class from a new node.
+func (s *solver) limitHits(c int) []LimitHit {
+	var out []LimitHit
+	cl := &s.p.Classes[c]
+	for t := range s.p.Templates {
+		if t >= len(cl.Offers) || cl.Offers[t] == nil {
+			continue
+		}
+		tm := &s.p.Templates[t]
+		best := LimitHit{Dim: -1}
+		gap := int64(0)
+		last := -1
+		for o := range tm.Offers {
+			ty := tm.Offers[o].Type
+			if ty == last || !cl.Offers[t].Has(o) || !covers(tm.Types[ty].Alloc, cl.Need) {
+				continue
+			}
+			last = ty
+			for k, v := range tm.Types[ty].Capacity {
+				if left := s.capacityLeft(tm.Pool, k); v > left && (best.Dim < 0 || v-left < gap) {
+					best, gap = LimitHit{t, k, v, left}, v-left
+				}
+			}
+		}
+		if best.Dim >= 0 {
+			out = append(out, best)
+		}
+	}
+	return out
+}
