@@ -57,3 +57,10 @@ const (
 	PriceUnknown      Code = "PriceUnknown"
 	IncompleteReading Code = "IncompleteReading"
 )
+
+// Codes of requests that get no plan.
+const (
+	InvalidRequest Code = "InvalidRequest"
+	InvalidInput   Code = "InvalidInput"
+	AnswerTooLarge Code = "AnswerTooLarge"
+)

@@ -25,6 +25,9 @@ type Plan struct {
 	Placements []Placement
 	Displaced  []Displaced
 	Nodes      []NodeUse // existing and in-flight nodes, for the report
+	// Pods tells the reports what the pods named above ask for and which workload
+	// they belong to, sorted by Ref. Describe fills it; JSON leaves it out.
+	Pods []PodUse
 	Verdicts   []Verdict
 	Warnings   []Warning
 	// Explained is the one object that was asked about (--explain), nil otherwise.
@@ -116,8 +119,19 @@ type NodeUse struct {
 	Pods         int                // before the plan
 	Placed       int                // pods this plan adds
 	Used         snapshot.Resources // before the plan
+	Daemons      snapshot.Resources // the share of Used that daemonset pods take
 	Added        snapshot.Resources
 	Allocatable  snapshot.Resources
+}
+
+// PodUse is a pod as the reports show it.
+type PodUse struct {
+	Ref string // namespace/name
+	// Workload is namespace/name of what owns the pod (the Deployment of a
+	// ReplicaSet's pod), or the pod's own name with a trailing number left out
+	// ("batch/run-*").
+	Workload string
+	Requests snapshot.Resources
 }
 
 // Verdict is a "no", or a remark, about one object.

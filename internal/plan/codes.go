@@ -1,0 +1,131 @@
+package plan
+
+// Kind says what a code is about.
+type Kind string
+
+// Kinds of codes.
+const (
+	KindNotPlanned Kind = "not planned" // the pod is left alone, on purpose
+	KindCannotRun  Kind = "cannot run"  // the pod has no place, or a pool refuses it
+	KindWarning    Kind = "warning"     // stops nothing
+	KindRefused    Kind = "refused"     // no plan was made
+)
+
+// CodeInfo is one row of the reference of reasons.
+type CodeInfo struct {
+	Code    Code
+	Kind    Kind
+	Meaning string // one sentence
+	Do      string // what to do about it; one sentence
+}
+
+// Info returns the row of a code; one that is not in the table gets an empty row.
+func Info(c Code) CodeInfo {
+	for _, r := range codeRows {
+		if r.Code == c {
+			return r
+		}
+	}
+	return CodeInfo{Code: c}
+}
+
+// Codes returns the reference of reasons, by kind, then in the order of reading.
+func Codes() []CodeInfo { return append([]CodeInfo(nil), codeRows...) }
+
+var codeRows = []CodeInfo{
+	{SchedulingGated, KindNotPlanned, "The pod has scheduling gates, so the scheduler does not look at it yet.",
+		"Nothing; it is planned once its gates are gone."},
+	{Finished, KindNotPlanned, "The pod has succeeded or failed and will not run again.",
+		"Nothing."},
+	{DaemonSetPod, KindNotPlanned, "The pod belongs to a DaemonSet: it goes where its node is, and never causes one.",
+		"Nothing; what it needs is part of every new node."},
+	{MirrorPod, KindNotPlanned, "The pod is the image of a static pod that a kubelet runs by itself.",
+		"Nothing."},
+	{BeingDeleted, KindNotPlanned, "The pod is being deleted.",
+		"Nothing."},
+	{NominatedElsewhere, KindNotPlanned, "The scheduler has promised the pod room on a node by preempting other pods there.",
+		"Nothing; it is planned again should the promise lapse."},
+	{ResourceClaims, KindNotPlanned, "The pod uses resource claims (DRA), which Kerf cannot plan for yet.",
+		"Ask for devices as extended resources, or run the pod in a pool that another autoscaler looks after."},
+	{NotUnschedulable, KindNotPlanned, "The pod has no node, but the scheduler gives another reason than Unschedulable.",
+		"Read the pod's PodScheduled condition; the cause is not a missing node."},
+
+	{NoNodePool, KindCannotRun, "There is no NodePool that could launch a node.",
+		"Create a NodePool with its EC2NodeClass."},
+	{NodePoolNotReady, KindCannotRun, "The NodePool's status says that it is not ready.",
+		"Read the conditions of the NodePool and mend what they name."},
+	{NodePoolInvalid, KindCannotRun, "The NodePool's spec contradicts itself or holds a value that is not allowed.",
+		"Correct the field that the detail names."},
+	{NodePoolDeleting, KindCannotRun, "The NodePool is being deleted and launches nothing any more.",
+		"Let another pool take its pods."},
+	{NodePoolStatic, KindCannotRun, "The NodePool has a fixed number of nodes (spec.replicas), so pods never cause a launch in it.",
+		"Raise spec.replicas, or let a pool without replicas take the pod."},
+	{NodeClassNotFound, KindCannotRun, "The EC2NodeClass that the NodePool refers to is not there.",
+		"Create it, or correct spec.template.spec.nodeClassRef.name; with saved files, include the class."},
+	{NodeClassNotReady, KindCannotRun, "The EC2NodeClass's status says that it is not ready.",
+		"Read the conditions of the EC2NodeClass: subnets, security groups, AMI or role could not be resolved."},
+	{NodeClassInvalid, KindCannotRun, "The EC2NodeClass holds a value that leaves no usable node.",
+		"Correct the field that the detail names."},
+	{ForeignNodeClass, KindCannotRun, "The NodePool's class belongs to another provider (EKS Auto Mode, for one), so Kerf leaves the pool alone.",
+		"Nothing, or point the pool at an EC2NodeClass of the group karpenter.k8s.aws."},
+	{TaintNotTolerated, KindCannotRun, "The NodePool's nodes carry a taint that the pod does not tolerate.",
+		"Add the toleration to the pod, or use a pool without the taint."},
+	{RequirementConflict, KindCannotRun, "What the pod asks of a node's labels and what the NodePool allows exclude each other.",
+		"Compare the two values in the detail and change one of them."},
+	{NoInstanceTypeFits, KindCannotRun, "No instance type that the NodePool and the pod allow is large enough, daemonset pods included.",
+		"Ask for less, or allow larger types; the detail names the nearest type and what is missing."},
+	{NoOffering, KindCannotRun, "Types fit, but none is offered in a zone and capacity type that are allowed and available.",
+		"Allow more zones, capacity types or instance types."},
+	{LimitReached, KindCannotRun, "A node for the pod would exceed what is left of the NodePool's limits.",
+		"Raise the limit, or free capacity of that pool."},
+	{HostPortTaken, KindCannotRun, "The host port that the pod wants is taken on every new node by a daemonset pod.",
+		"Change the host port of one of them."},
+	{MinValuesUnmet, KindCannotRun, "Too few different values are left for a requirement with minValues.",
+		"Widen the requirement, lower minValues, or set MIN_VALUES_POLICY=BestEffort."},
+	{MatchFieldsUsed, KindCannotRun, "The pod's node affinity uses matchFields, which names a node that exists; a new node can never match.",
+		"Use matchExpressions on labels."},
+	{InvalidSelector, KindCannotRun, "A selector or affinity term of the pod is not valid.",
+		"Correct the term that the detail names."},
+	{VolumeProblem, KindCannotRun, "A volume of the pod cannot be resolved: claim, class or volume is missing or contradicts the rest.",
+		"Mend the object that the detail names."},
+	{RefusesNodePools, KindCannotRun, "The pod demands a node that belongs to no NodePool (karpenter.sh/nodepool DoesNotExist).",
+		"Nothing, if it is to run on other nodes only; else drop the requirement."},
+	{Unschedulable, KindCannotRun, "Every NodePool refuses the pod, for different reasons.",
+		"Begin with the first pool of the list: it is the nearest."},
+	{StepLimit, KindCannotRun, "The search ended at its work budget before the pod was placed.",
+		"Raise KERF_WORK, or plan fewer pods at once."},
+	{NotSupported, KindCannotRun, "It needs something that Kerf does not do yet.",
+		"Leave out what the detail names."},
+
+	{ClassNotResolved, KindWarning, "The EC2NodeClass comes without a status (a manifest), so its AMI alias and all zones of the table were assumed.",
+		"Nothing for a dry run; with the live object the real subnets and images count."},
+	{SchedulerIgnored, KindWarning, "The pod names a scheduler of its own; it is planned as if the default one would place it.",
+		"Check that this scheduler obeys the same rules."},
+	{CatalogueOfOther, KindWarning, "There is no table of that region, so another region's types, zones and prices were used.",
+		"Give a table of the region with --catalog; prices differ between regions by up to a third and more."},
+	{FewOptions, KindWarning, "A launch has few offers to choose from, so it is more likely to find no capacity.",
+		"Allow more instance types, zones or capacity types in the NodePool."},
+	{UnknownZone, KindWarning, "A zone that is named somewhere has no offer and no node.",
+		"Correct the zone, or remove it."},
+	{UnknownInstance, KindWarning, "An instance type that is named somewhere is not in the table.",
+		"Correct the name, or give a newer table with --catalog."},
+	{EmulatedAdmission, KindWarning, "The object was read from a manifest, so defaults that the API server would have set were applied.",
+		"Nothing, unless an admission webhook of yours changes pods too."},
+	{DuplicateObject, KindWarning, "The same object was given twice; the last one counts.",
+		"Remove one."},
+	{PreferenceRelaxed, KindWarning, "A preference of a pod could not be kept and was dropped.",
+		"Nothing, or make it a requirement if the pod must not run otherwise."},
+	{RuleNotYetApplied, KindWarning, "A rule that the pod or the pool states is not applied yet.",
+		"Check by hand that the plan keeps it."},
+	{PriceUnknown, KindWarning, "A node's price is not in the table; it counts as nothing in the totals.",
+		"Give its type with --catalog."},
+	{IncompleteReading, KindWarning, "Something could not be read, so the plan is made on less than the whole cluster.",
+		"Mend what the detail names and plan again; until then nothing is removed."},
+
+	{InvalidRequest, KindRefused, "The request is not valid: a mode, format, setting or object that does not exist.",
+		"Correct what the message names."},
+	{InvalidInput, KindRefused, "The objects or the catalogue cannot be read.",
+		"Correct the file, document and field that the message names."},
+	{AnswerTooLarge, KindRefused, "The answer is larger than Lambda returns.",
+		"Ask for one object with explain, or use the command line."},
+}
