@@ -261,3 +261,17 @@ func TestUnknownKindsAndSizesPanicWithWhatIsWrong(t *testing.T) {
 		}()
 	}
 }
+
+func TestSpotPricesAreFixedAndWithinTheirBand(t *testing.T) {
+	// From the definition of FNV-1a: the hash modulo 10,001 is 8,033.
+	if got := SpotPrice("m7g.xlarge", "us-east-1a", 163_200); got != 70_230 {
+		t.Errorf("spot price of m7g.xlarge in us-east-1a is %d, want %d", got, 70_230)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		onDemand := rapid.Int64Range(1_000, 500_000_000).Draw(t, "on-demand")
+		p := SpotPrice(rapid.String().Draw(t, "type"), rapid.String().Draw(t, "zone"), onDemand)
+		if p*100 < onDemand*35-50 || p*100 > onDemand*45+50 {
+			t.Fatalf("spot price %d is not 35 to 45 %% of %d", p, onDemand)
+		}
+	})
+}
