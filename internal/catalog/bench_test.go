@@ -1,0 +1,29 @@
+package catalog
+
+import (
+	"testing"
+
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// BenchmarkDecodeTable counts in every cold start.
+func BenchmarkDecodeTable(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := decodeTable(tableUSEast1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkResolve counts in every plan, once for each NodeClass.
+func BenchmarkResolve(b *testing.B) {
+	c := Default()
+	class := &snapshot.NodeClass{Name: "default", AMIAlias: "al2023@latest"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Resolve(class, snapshot.DefaultSettings()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package catalog
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed" // for the table
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"sync"
+)
+
+// tableUSEast1 is written by scripts/catalog; encode.go says how.
+//
+//go:embed us-east-1.table
+var tableUSEast1 []byte
+
+// embedded is the decoded table. It is the same for every caller and depends on
+// nothing, so it can be kept while the process lives.
+var embedded = sync.OnceValue(func() *Catalog {
+	c, err := decodeTable(tableUSEast1)
+	if err != nil {
+		panic("embedded catalogue: " + err.Error()) // a broken build
+	}
+	return c
+})
+
+// Default returns the embedded table of us-east-1. It is shared and must not be
+// changed.
+func Default() *Catalog { return embedded() }
+
+// Embedded returns the embedded table of a region; false when there is none. Then
+// the caller can use Default and must say so: types and figures are mostly the
+// same elsewhere, prices and zones are not.
+func Embedded(region string) (*Catalog, bool) {
+	c := embedded()
+	if region != c.Region {
+		return nil, false
+	}
+	return c, true
+}
+
+// tableMagic opens a table; the digit is the version of the format.
+const tableMagic = "kerf catalogue 1"
+
+// spotEstimate is the share of the on-demand price, in percent, that the embedded
+// table assumes for spot. Spot prices change by the hour and are no facts of a
+// table; a plan without credentials still needs a figure to weigh spot against
+// on-demand with.
+const spotEstimate = 40
+
+var errTable = errors.New("table is cut short or not in this format")
+
+// maxTableTypes bounds what a damaged count can make us allocate.
+const maxTableTypes = 1 << 16
+
+// decodeTable reads what EncodeTable wrote.
+func decodeTable(packed []byte) (*Catalog, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack table: %w", err)
+	}
+	var buf bytes.Buffer
+	buf.Grow(len(packed) * 4)
+	if _, err := io.Copy(&buf, z); err != nil {
+		return nil, fmt.Errorf("unpack table: %w", err)
+	}
+	// One string for the whole table: names and labels are slices of it.
+	r := &tableReader{rest: buf.String()}
+	if r.text() != tableMagic {
+		return nil, errTable
+	}
+	c := &Catalog{Region: r.text(), Date: r.text(), Source: r.text()}
+	zones := make([]Offering, r.count(64))
+	for i := range zones {
+		zones[i] = Offering{Zone: r.text(), ZoneID: r.text()}
+		c.Zones = append(c.Zones, zones[i].Zone)
+	}
+	words := make([]string, r.count(1<<12))
+	for i := range words {
+		words[i] = r.text()
+	}
+	word := func() string { return at(r, words) }
+	devices := make([][]Device, r.count(1<<12))
+	for i := range devices {
+		if n := r.count(64); n > 0 {
+			devices[i] = make([]Device, n)
+		}
+		for j := range devices[i] {
+			devices[i][j] = Device{Name: word(), Manufacturer: word(), Count: r.number(), MemoryMiB: r.number(), Cores: r.number()}
+		}
+	}
+	labels := make([]map[string]string, r.count(1<<12))
+	for i := range labels {
+		n := r.count(64)
+		if n > 0 {
+			labels[i] = make(map[string]string, n)
+		}
+		for range n {
+			k := word()
+			labels[i][k] = word()
+		}
+	}
+
+	n := r.count(maxTableTypes)
+	c.Types = make([]InstanceType, n)
+	names := r.text()
+	for i := range c.Types {
+		c.Types[i].Name, names, _ = strings.Cut(names, "\n")
+	}
+	column := func(set func(t *InstanceType)) {
+		for i := range c.Types {
+			set(&c.Types[i])
+		}
+	}
+	column(func(t *InstanceType) { t.Arch = word() })
+	column(func(t *InstanceType) { t.VCPU = r.number() })
+	column(func(t *InstanceType) { t.MemoryMiB = r.number() })
+	column(func(t *InstanceType) { t.ENI.Interfaces = r.number() })
+	column(func(t *InstanceType) { t.ENI.IPv4PerENI = r.number() })
+	column(func(t *InstanceType) { t.ENI.Branch = r.number() })
+	column(func(t *InstanceType) { t.ENI.EFAInterfaces = r.number() })
+	column(func(t *InstanceType) { t.ENI.Cards = r.number() })
+	column(func(t *InstanceType) { t.GPUs = at(r, devices) })
+	column(func(t *InstanceType) { t.Accelerators = at(r, devices) })
+	column(func(t *InstanceType) { t.LocalNVMeGB = r.number() })
+	column(func(t *InstanceType) { t.NetworkMbps = r.number() })
+	column(func(t *InstanceType) { t.EBSMbps = r.number() })
+	column(func(t *InstanceType) { t.Hypervisor = word() })
+	column(func(t *InstanceType) { t.CPUManufacturer = word() })
+	column(func(t *InstanceType) { t.ClockMHz = r.number() })
+	column(func(t *InstanceType) { t.Encryption = word() })
+	column(func(t *InstanceType) { t.NestedVirtualization = r.number() == 1 })
+	column(func(t *InstanceType) { t.Labels = at(r, labels) })
+
+	slab := make([]Offering, 0, 2*n*len(zones))
+	column(func(t *InstanceType) {
+		price := r.number()
+		start := len(slab)
+		for _, o := range zones {
+			o.CapacityType, o.Price, o.Available = OnDemand, price, price > 0
+			slab = append(slab, o)
+			o.CapacityType, o.Price, o.Estimated = Spot, price*spotEstimate/100, true
+			slab = append(slab, o)
+		}
+		t.Offerings = slab[start:len(slab):len(slab)]
+	})
+	if r.bad || r.rest != "" {
+		return nil, errTable
+	}
+	return c, nil
+}
+
+// tableReader reads numbers and texts; after the first damage it reads zeroes.
+type tableReader struct {
+	rest string
+	bad  bool
+}
+
+func (r *tableReader) number() int64 {
+	var v uint64
+	for shift := 0; shift < 64 && shift/7 < len(r.rest); shift += 7 {
+		b := r.rest[shift/7]
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			r.rest = r.rest[shift/7+1:]
+			if v > math.MaxInt64/100 { // room for the spot estimate
+				break
+			}
+			return int64(v)
+		}
+	}
+	r.bad, r.rest = true, ""
+	return 0
+}
+
+// count reads a number that must not exceed limit.
+func (r *tableReader) count(limit int64) int {
+	v := r.number()
+	if v > limit {
+		r.bad, r.rest = true, ""
+		return 0
+	}
+	return int(v)
+}
+
+func (r *tableReader) text() string {
+	n := r.number()
+	if n > int64(len(r.rest)) {
+		r.bad, r.rest = true, ""
+		return ""
+	}
+	s := r.rest[:n]
+	r.rest = r.rest[n:]
+	return s
+}
+
+// at reads an index and returns that element.
+func at[T any](r *tableReader, list []T) T {
+	i := r.number()
+	if i >= int64(len(list)) {
+		r.bad, r.rest = true, ""
+		var zero T
+		return zero
+	}
+	return list[i]
+}
+
+func appendNumber(b []byte, v int64) []byte { return binary.AppendUvarint(b, uint64(v)) }
+
+func appendText(b []byte, s string) []byte { return append(appendNumber(b, int64(len(s))), s...) }
