@@ -128,8 +128,10 @@ func kubeReservedCPU(cores int64) int64 {
 // allocatable is capacity less overhead. When something is used up, the result is
 // empty (so that nothing can ever fit) and the shortage says what and why.
 func (m *classModel) allocatable(capacity snapshot.Resources, o overhead) (snapshot.Resources, *shortage) {
+	extended := capacity.Extended
+	capacity.Extended = nil // nothing reserves of it: no need to copy the map thrice
 	left := capacity.Sub(o.kube).Sub(o.system).Sub(o.eviction)
-	left.Extended = capacity.Extended
+	left.Extended = extended
 	for _, name := range reservedResources {
 		if left.Get(name) <= 0 {
 			return snapshot.Resources{}, m.shortage(name, capacity, o)
@@ -148,7 +150,7 @@ type shortage struct {
 }
 
 func (s *shortage) String() string {
-	out := fmt.Sprintf("reservations take %s of %s %s", amount(s.resource, s.takes), amount(s.resource, s.have), s.resource)
+	out := fmt.Sprintf("reservations take %s of %s %s", snapshot.FormatQuantity(s.resource, s.takes), snapshot.FormatQuantity(s.resource, s.have), s.resource)
 	if s.blame.Field != "" {
 		out += fmt.Sprintf(" (%s: %q)", s.blame.Field, s.blame.Value)
 	}
@@ -181,14 +183,6 @@ func (m *classModel) shortage(name string, capacity snapshot.Resources, o overhe
 		blame("evictionHard["+nodefsAvailable+"]", m.evictStorage.written, evict)
 	}
 	return s
-}
-
-// amount writes a quantity of a resource for a person.
-func amount(resource string, v int64) string {
-	if resource == snapshot.CPU {
-		return fmt.Sprintf("%dm", v)
-	}
-	return formatBytes(v)
 }
 
 // mulClamp multiplies two numbers that are not negative, limited to

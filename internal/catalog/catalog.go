@@ -2,7 +2,8 @@ package catalog
 
 import "time"
 
-// Catalog is a table of instance types and offers for one region.
+// Catalog is a table of instance types and offers for one region. It is not
+// changed once it has been resolved: who wants another one makes another one.
 type Catalog struct {
 	Region string
 	Date   string         // of the figures, YYYY-MM-DD
@@ -12,6 +13,8 @@ type Catalog struct {
 	Zones []string
 	// Commitments are Savings Plans and reserved instances.
 	Commitments []Commitment
+
+	labels *labelCache // nil: labels are computed anew each time
 }
 
 // InstanceType is a type as EC2 describes it; nothing here depends on a NodeClass.

@@ -82,7 +82,7 @@ type classModel struct {
 	efaOnlyCard0     int64
 	connTracking     bool
 	nestedVirtualize bool
-	images           []snapshot.Image
+	images           []imageModel
 }
 
 // familyModel is what an AMI family decides (Karpenter: AMI family feature flags).
@@ -165,7 +165,7 @@ func newClassModel(class *snapshot.NodeClass, s snapshot.Settings) (*classModel,
 	m := &classModel{
 		name: class.Name, settings: s,
 		nics: class.NetworkInterfaces, connTracking: class.ConnectionTracking,
-		nestedVirtualize: class.NestedVirtualization, images: impliedImages(class),
+		nestedVirtualize: class.NestedVirtualization,
 	}
 	problems := m.setFamily(class)
 	bad := func(field, value, detail string) {
@@ -180,7 +180,7 @@ func newClassModel(class *snapshot.NodeClass, s snapshot.Settings) (*classModel,
 	}
 	for i, d := range class.BlockDevices {
 		if d.Bytes < 0 {
-			bad(fmt.Sprintf("spec.blockDeviceMappings[%d].ebs.volumeSize", i), formatBytes(d.Bytes), "is negative")
+			bad(fmt.Sprintf("spec.blockDeviceMappings[%d].ebs.volumeSize", i), fmt.Sprint(d.Bytes), "is negative")
 		}
 	}
 	m.volume = m.volumeOf(class.BlockDevices)
@@ -193,6 +193,9 @@ func newClassModel(class *snapshot.NodeClass, s snapshot.Settings) (*classModel,
 		}
 	}
 	problems = append(problems, m.setKubelet(class.Kubelet)...)
+	images, imageProblems := newImages(class)
+	m.images = images
+	problems = append(problems, imageProblems...)
 	if s.ReservedENIs < 0 {
 		bad("setting RESERVED_ENIS", fmt.Sprint(s.ReservedENIs), "is negative; use 0 or more")
 	}

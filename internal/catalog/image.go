@@ -1,47 +1,64 @@
 package catalog
 
 import (
+	"fmt"
 	"strings"
 
+	"kerf.sh/kerf/internal/requirements"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// image returns the first image whose requirements a type's labels satisfy
-// (Karpenter: status.amis, newest first); with images and none that does, the
-// type is unusable.
+// imageModel is an image and what it asks of a type.
+type imageModel struct {
+	id    string
+	needs requirements.Set
+}
+
+// newImages parses the images of a class; newest first (Karpenter: status.amis).
+func newImages(class *snapshot.NodeClass) ([]imageModel, []Problem) {
+	images := impliedImages(class)
+	out := make([]imageModel, len(images))
+	var problems []Problem
+	for i, image := range images {
+		needs, err := requirements.Parse(image.Requirements)
+		if err != nil {
+			problems = append(problems, Problem{fmt.Sprintf("status.amis[%d].requirements", i), image.ID, "can not be understood: " + err.Error()})
+		}
+		out[i] = imageModel{image.ID, needs}
+	}
+	return out, problems
+}
+
+// boots is requirements.Set.MatchesLabels without its explanation, which costs
+// more than everything else that is done for a type.
+func (m *imageModel) boots(labels map[string]string) bool {
+	for r := range m.needs.All() {
+		if v, ok := labels[r.Key()]; ok && !r.Has(v) || !ok && !r.AllowsAbsent() {
+			return false
+		}
+	}
+	return true
+}
+
+// image returns the first image that a type of these labels can boot. A class
+// that has images but none for a type rules the type out.
 func (m *classModel) image(labels map[string]string) (id, unusable string) {
 	if len(m.images) == 0 {
 		return "", ""
 	}
 	for i := range m.images {
-		if satisfies(labels, m.images[i].Requirements) {
-			return m.images[i].ID, ""
+		if m.images[i].boots(labels) {
+			return m.images[i].id, ""
 		}
 	}
-	return "", "no image of the class is for it (" + labels[LabelArch] + ")"
-}
-
-// satisfies: image requirements use In, NotIn, Exists and DoesNotExist.
-func satisfies(labels map[string]string, requirements []snapshot.SelectorRequirement) bool {
-	for _, r := range requirements {
-		value, present := labels[r.Key]
-		ok := false
-		switch r.Operator {
-		case "In", "NotIn":
-			for _, v := range r.Values {
-				ok = ok || present && v == value
-			}
-			ok = ok == (r.Operator == "In")
-		case "Exists":
-			ok = present
-		case "DoesNotExist":
-			ok = !present
-		}
-		if !ok {
-			return false
-		}
+	what := labels[LabelArch]
+	if gpu := labels[LabelGPUName]; gpu != "" {
+		what += ", " + LabelGPUName + " " + gpu
 	}
-	return true
+	if accelerator := labels[LabelAcceleratorName]; accelerator != "" {
+		what += ", " + LabelAcceleratorName + " " + accelerator
+	}
+	return "", "no image of the class is for it (" + what + ")"
 }
 
 // impliedImages are the images of a class. A manifest has no status yet: then the

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 )
 
 const (
+	notQuantity     = `is not a quantity such as "500m", "1.5Gi" or "2e9"`
 	memoryAvailable = "memory.available"
 	nodefsAvailable = "nodefs.available"
 )
@@ -72,7 +74,9 @@ func readThreshold(value string) (threshold, error) {
 	t := threshold{written: value}
 	var err error
 	if !strings.HasSuffix(value, "%") {
-		t.amount, err = quantity(value, 1)
+		if t.amount, err = snapshot.ParseQuantity(snapshot.Memory, value); err != nil {
+			err = errors.New(notQuantity + ` or a percentage such as "5%"`)
+		}
 		return t, err
 	}
 	if t.share, err = percent(value); t.share == 100*percentScale {
@@ -86,16 +90,12 @@ func readReservation(field string, given map[string]string, bad func(field, valu
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		value := given[key]
 		name := field + "[" + key + "]"
-		scale := int64(1)
-		if key == snapshot.CPU {
-			scale = 1000
-		}
-		v, err := quantity(value, scale)
+		v, err := snapshot.ParseQuantity(key, value)
 		switch {
 		case !slices.Contains(reservedKeys, key):
 			bad(name, value, "reserves a resource that the kubelet does not know; use one of "+strings.Join(reservedKeys, ", "))
 		case err != nil:
-			bad(name, value, err.Error())
+			bad(name, value, notQuantity)
 		case v < 0:
 			bad(name, value, "is negative; a reservation is 0 or more")
 		case key != "pid":

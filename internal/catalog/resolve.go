@@ -32,14 +32,16 @@ type Resolved struct {
 // and say why. The error is a *ClassError (plan code NodeClassInvalid): the class
 // has impossible values, or its reservations leave nothing on any type.
 //
-// Nothing is remembered from one call to the next: every figure depends on the
-// whole class and the settings.
+// No figure is remembered from one call to the next, because each depends on the
+// whole class and the settings; labels, which depend on the operating system
+// alone, are.
 func (c *Catalog) Resolve(class *snapshot.NodeClass, s snapshot.Settings) ([]Resolved, error) {
 	m, err := newClassModel(class, s)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]Resolved, len(c.Types))
+	labels := c.labelSets(m.family.os, m.family.windowsBuild)
 	shared := extendedSets{}
 	var worst *shortage // of the largest type that reservations use up
 	var worstType string
@@ -49,7 +51,7 @@ func (c *Catalog) Resolve(class *snapshot.NodeClass, s snapshot.Settings) ([]Res
 		r := &out[i]
 		r.Type = t
 		r.Capacity = m.capacity(t, shared)
-		r.Labels = t.labels(c.Region, m.family.os, m.family.windowsBuild)
+		r.Labels = labels[i]
 		r.Exotic = exotic(t)
 		var short *shortage
 		r.Allocatable, short = m.allocatable(r.Capacity, m.overhead(t, r.Capacity))
@@ -74,7 +76,7 @@ func (c *Catalog) Resolve(class *snapshot.NodeClass, s snapshot.Settings) ([]Res
 	if usable == 0 && worst != nil && worst.blame.Field != "" {
 		p := worst.blame
 		p.Detail = fmt.Sprintf("leaves nothing on any type: with everything else that is reserved it takes %s, and %s has %s of %s; reserve less",
-			amount(worst.resource, worst.takes), worstType, amount(worst.resource, worst.have), worst.resource)
+			snapshot.FormatQuantity(worst.resource, worst.takes), worstType, snapshot.FormatQuantity(worst.resource, worst.have), worst.resource)
 		return nil, &ClassError{Class: class.Name, Problems: []Problem{p}}
 	}
 	return out, nil
@@ -100,17 +102,13 @@ func (m *classModel) excludes(t *InstanceType) string {
 // excludesNICs compares spec.networkInterfaces with the cards of a type.
 func (m *classModel) excludesNICs(t *InstanceType) string {
 	cards := max(t.ENI.Cards, 1)
-	onDefault := int64(0)
-	for _, n := range m.nics {
-		if int64(n.NetworkCard) >= cards {
-			return fmt.Sprintf("spec.networkInterfaces uses network card %d; it has %d", n.NetworkCard, cards)
+	for i, n := range m.nics {
+		switch {
+		case int64(n.NetworkCard) >= cards:
+			return fmt.Sprintf("spec.networkInterfaces[%d] is on network card %d; it has %d", i, n.NetworkCard, cards)
+		case t.ENI.Interfaces > 0 && int64(n.Device) >= t.ENI.Interfaces: // cards of a type are alike
+			return fmt.Sprintf("spec.networkInterfaces[%d] is device %d of a card; a card has %d", i, n.Device, t.ENI.Interfaces)
 		}
-		if n.NetworkCard == 0 {
-			onDefault++
-		}
-	}
-	if t.ENI.Interfaces > 0 && onDefault > t.ENI.Interfaces {
-		return fmt.Sprintf("spec.networkInterfaces puts %d interfaces on card 0; it takes %d", onDefault, t.ENI.Interfaces)
 	}
 	if efa := max(t.ENI.EFAInterfaces, t.Extended[EFA]); m.efaOnly > efa {
 		return fmt.Sprintf("spec.networkInterfaces has %d efa-only interfaces; it takes %d", m.efaOnly, efa)
