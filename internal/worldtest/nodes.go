@@ -1,0 +1,223 @@
+package worldtest
+
+import (
+	"maps"
+	"slices"
+
+	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// nodeView is a node that exists or is in flight, as pods see it.
+type nodeView struct {
+	name     string
+	pool     string
+	labels   map[string]string
+	taints   []snapshot.Taint
+	alloc    snapshot.Resources
+	size     snapshot.Resources
+	free     snapshot.Resources // after bound pods and daemonset pods still to come
+	ports    []snapshot.HostPort
+	going    bool // being deleted: takes no pods
+	cordoned bool
+}
+
+func nodeViews(s *snapshot.Snapshot, c *catalog.Catalog) []*nodeView {
+	var out []*nodeView
+	claimed := map[string]bool{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		claim := claimFor(s, n)
+		if claim != nil {
+			claimed[claim.Name] = true
+		}
+		out = append(out, viewOfNode(s, n, claim))
+	}
+	for i := range s.NodeClaims {
+		if cl := &s.NodeClaims[i]; !claimed[cl.Name] && cl.NodeName == "" {
+			out = append(out, viewOfClaim(s, c, cl))
+		}
+	}
+	for _, v := range out {
+		settle(s, v)
+	}
+	return out
+}
+
+func claimFor(s *snapshot.Snapshot, n *snapshot.Node) *snapshot.NodeClaim {
+	for i := range s.NodeClaims {
+		cl := &s.NodeClaims[i]
+		if cl.NodeName == n.Name || (cl.ProviderID != "" && cl.ProviderID == n.ProviderID) {
+			return cl
+		}
+	}
+	return nil
+}
+
+func viewOfNode(s *snapshot.Snapshot, n *snapshot.Node, claim *snapshot.NodeClaim) *nodeView {
+	v := &nodeView{
+		name: n.Name, pool: n.Labels[labelPool], labels: maps.Clone(n.Labels), taints: n.Taints,
+		alloc: n.Allocatable, size: n.Capacity, cordoned: n.Unschedulable, going: !n.Deleting.IsZero(),
+	}
+	if v.labels == nil {
+		v.labels = map[string]string{}
+	}
+	if _, ok := v.labels[labelHostname]; !ok {
+		v.labels[labelHostname] = n.Name
+	}
+	if claim != nil {
+		v.going = v.going || !claim.Deleting.IsZero()
+		if v.pool == "" {
+			v.pool = claim.Labels[labelPool]
+		}
+	}
+	if v.pool != "" && n.Labels[labelInit] != "true" {
+		v.alloc = fill(v.alloc, claim, func(c *snapshot.NodeClaim) snapshot.Resources { return c.Allocatable })
+		v.size = fill(v.size, claim, func(c *snapshot.NodeClaim) snapshot.Resources { return c.Capacity })
+		v.taints = startingTaints(s, v.pool, claim, v.taints)
+	}
+	return v
+}
+
+// fill takes quantities from the claim that an uninitialised node does not show yet.
+func fill(r snapshot.Resources, claim *snapshot.NodeClaim, from func(*snapshot.NodeClaim) snapshot.Resources) snapshot.Resources {
+	if claim == nil {
+		return r
+	}
+	o := from(claim)
+	for _, n := range o.Names() {
+		if r.Get(n) == 0 {
+			r = r.With(n, o.Get(n))
+		}
+	}
+	return r
+}
+
+// startingTaints leaves out what goes by itself before a node is initialised.
+func startingTaints(s *snapshot.Snapshot, pool string, claim *snapshot.NodeClaim, ts []snapshot.Taint) []snapshot.Taint {
+	startup := []snapshot.Taint{}
+	if claim != nil {
+		startup = claim.StartupTaints
+	}
+	for i := range s.NodePools {
+		if claim == nil && s.NodePools[i].Name == pool {
+			startup = s.NodePools[i].StartupTaints
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(ts), func(t snapshot.Taint) bool {
+		return ephemeral(t) || slices.ContainsFunc(startup, func(u snapshot.Taint) bool {
+			return u.Key == t.Key && u.Effect == t.Effect
+		})
+	})
+}
+
+func viewOfClaim(s *snapshot.Snapshot, c *catalog.Catalog, cl *snapshot.NodeClaim) *nodeView {
+	v := &nodeView{
+		name: cl.Name, pool: cl.Labels[labelPool], labels: maps.Clone(cl.Labels),
+		taints: startingTaints(s, cl.Labels[labelPool], cl, cl.Taints),
+		alloc:  cl.Allocatable, size: cl.Capacity, going: !cl.Deleting.IsZero(),
+	}
+	if v.labels == nil {
+		v.labels = map[string]string{}
+	}
+	for _, r := range cl.Requirements {
+		if _, has := v.labels[stable(r.Key)]; !has && r.Operator == "In" && len(r.Values) == 1 {
+			v.labels[stable(r.Key)] = r.Values[0]
+		}
+	}
+	if v.alloc.IsZero() {
+		v.alloc, v.size = openSize(s, c, cl, v.labels)
+	}
+	return v
+}
+
+// openSize is what a claim that is not launched yet is sure to have (the least of
+// each resource over its possible types) and may take of a limit (the most).
+func openSize(s *snapshot.Snapshot, c *catalog.Catalog, cl *snapshot.NodeClaim, labels map[string]string) (least, most snapshot.Resources) {
+	class := classOf(s, &snapshot.NodePool{ClassRef: cl.ClassRef})
+	if class == nil {
+		return
+	}
+	rs, err := c.Resolve(class, s.Settings)
+	if err != nil {
+		return
+	}
+	first := true
+	for _, r := range rs {
+		all := maps.Clone(r.Labels)
+		for k, v := range labels {
+			if _, has := all[k]; !has {
+				all[k] = v
+			}
+		}
+		ok := labels[labelType] == "" || labels[labelType] == r.Type.Name
+		for _, q := range cl.Requirements {
+			if q.Key == labelType || r.Labels[q.Key] != "" {
+				ok = ok && matches(q, all)
+			}
+		}
+		if !ok {
+			continue
+		}
+		if first {
+			least, most, first = r.Allocatable, r.Capacity, false
+			continue
+		}
+		most = most.Max(r.Capacity)
+		less := snapshot.Resources{}
+		for _, n := range least.Names() {
+			less = less.With(n, min(least.Get(n), r.Allocatable.Get(n)))
+		}
+		least = less
+	}
+	return
+}
+
+// settle works out what is left of a node: allocatable less the pods bound to it and
+// the daemonset pods that it will still get (never below zero in any resource).
+func settle(s *snapshot.Snapshot, v *nodeView) {
+	for _, t := range v.taints {
+		v.going = v.going || t.Key == "karpenter.sh/disrupted"
+	}
+	var used, daemonsHere, daemonsDue snapshot.Resources
+	present := map[string]bool{}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.NodeName != v.name || p.Terminal() {
+			continue
+		}
+		used = plus(used, p.Spec.Requests)
+		v.ports = append(v.ports, p.Spec.HostPorts...)
+		if p.Owner != nil && p.Owner.Kind == "DaemonSet" {
+			daemonsHere = plus(daemonsHere, p.Spec.Requests)
+			present[p.Namespace+"/"+p.Owner.Name] = true
+		}
+	}
+	for i := range s.DaemonSets {
+		d := &s.DaemonSets[i]
+		if daemonRuns(&d.Template.Spec, v.labels, v.taints, v.name) {
+			daemonsDue = plus(daemonsDue, d.Template.Spec.Requests)
+			if !present[d.Namespace+"/"+d.Name] {
+				v.ports = append(v.ports, d.Template.Spec.HostPorts...)
+			}
+		}
+	}
+	v.free = minus(minus(v.alloc, used), minus(daemonsDue, daemonsHere).Floor())
+}
+
+// refuses says why a pod may not run on the node, resources and ports left out; ""
+// means that the rules allow it.
+func (v *nodeView) refuses(p *snapshot.PodSpec) string {
+	switch {
+	case v.going:
+		return "the node is going"
+	case v.cordoned && untolerated([]snapshot.Taint{{Key: "node.kubernetes.io/unschedulable", Effect: "NoSchedule"}}, p.Tolerations) != nil:
+		return "the node is cordoned"
+	case !selects(p, v.labels, v.name):
+		return "node selector or required affinity"
+	}
+	if t := untolerated(v.taints, p.Tolerations); t != nil {
+		return "taint " + t.Key
+	}
+	return ""
+}

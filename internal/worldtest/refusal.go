@@ -1,0 +1,180 @@
+package worldtest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// limitsLeft is what the plan leaves of every limit: each launch takes the most
+// that any of its options would, and one node.
+func (j *judge) limitsLeft() map[string]map[string]int64 {
+	if j.left != nil {
+		return j.left
+	}
+	j.left = map[string]map[string]int64{}
+	for name, v := range j.pools {
+		left := maps.Clone(v.left)
+		for _, n := range j.nodes {
+			if n.pool == name && !n.going {
+				take(left, n.size)
+			}
+		}
+		for _, l := range j.p.Launches {
+			if l.NodePool != name {
+				continue
+			}
+			var most snapshot.Resources
+			for _, o := range l.Options {
+				if sup := v.find(o); sup != nil {
+					most = most.Max(sup.Size)
+				}
+			}
+			take(left, most)
+		}
+		j.left[name] = left
+	}
+	return j.left
+}
+
+func take(left map[string]int64, r snapshot.Resources) {
+	for name := range left {
+		if name == snapshot.Nodes {
+			left[name]--
+		} else {
+			left[name] -= r.Get(name)
+		}
+	}
+}
+
+// limits: launches keep within what is left of each limit; a pool that was beyond
+// its limit before launches nothing.
+func (j *judge) limits() {
+	for _, l := range j.p.Launches {
+		left := j.limitsLeft()[l.NodePool]
+		for _, name := range sortedKeys(left) {
+			if left[name] < 0 {
+				j.fail("launch %s: limit %s of NodePool %s is exceeded by %d", l.Name, name, l.NodePool, -left[name])
+			}
+		}
+	}
+}
+
+// within reports whether one more node of the supply keeps the pool's limits.
+func (j *judge) within(sup *Supply) bool {
+	left := maps.Clone(j.limitsLeft()[sup.Pool.Name])
+	take(left, sup.Size)
+	for _, v := range left {
+		if v < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// hosts returns the cheapest supply of a pool that runs the pods together on a node
+// of their own (ignoring limits when asked), or nil.
+func (j *judge) hosts(v *poolView, pods []*snapshot.Pod, limits bool) *Supply {
+	for _, exotic := range []bool{false, true} {
+		for _, sup := range v.supplies {
+			if sup.Exotic != exotic || (limits && !j.within(sup)) {
+				continue
+			}
+			for _, labels := range labelings(sup, pods) {
+				if j.runs(sup, labels, pods) == "" {
+					return sup
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// weights: every launch holds a pod that no heavier pool could host within limits,
+// and is no dearer than those pods alone need.
+func (j *judge) weights() {
+	for _, l := range j.p.Launches {
+		own := j.pools[l.NodePool]
+		if own == nil {
+			continue
+		}
+		var owners []*snapshot.Pod
+		for _, p := range j.inLaunch[l.Name] {
+			heavier := false
+			for _, v := range j.pools {
+				heavier = heavier || v.pool.Weight > own.pool.Weight && j.hosts(v, []*snapshot.Pod{p}, true) != nil
+			}
+			if !heavier {
+				owners = append(owners, p)
+			}
+		}
+		if len(owners) == 0 {
+			j.fail("launch %s: a heavier NodePool than %s could host each of its pods", l.Name, l.NodePool)
+			continue
+		}
+		if len(owners) == len(j.inLaunch[l.Name]) {
+			continue
+		}
+		if least := j.hosts(own, owners, false); least != nil && least.Price < l.Chosen.Price {
+			j.fail("launch %s costs %d, its own pods need only %s at %d: enlarged for pods of a heavier NodePool",
+				l.Name, l.Chosen.Price, least.Type, least.Price)
+		}
+	}
+}
+
+// judged are the verdicts that say that no room could be had: for these the judge
+// looks for room itself.
+var judged = map[plan.Code]bool{
+	plan.Unschedulable: true, plan.NoInstanceTypeFits: true, plan.RequirementConflict: true, plan.NoOffering: true,
+	plan.TaintNotTolerated: true, plan.LimitReached: true, plan.HostPortTaken: true, plan.NoNodePool: true,
+}
+
+// refusals: a pod that was refused fits nowhere when the plan is done, and a pool
+// that refuses it does not host it.
+func (j *judge) refusals() {
+	for _, verdict := range j.p.Verdicts {
+		ref, ok := strings.CutPrefix(verdict.Object, "pod/")
+		pod := j.pods[ref]
+		if !ok || pod == nil || !judged[verdict.Code] {
+			continue
+		}
+		if pod.NodeName != "" {
+			continue
+		}
+		for _, name := range sortedKeys(j.nodes) {
+			v := j.nodes[name]
+			free, ports := j.afterPlan(v)
+			if v.refuses(&pod.Spec) == "" && anyClash(pod.Spec.HostPorts, ports) == nil && fits(pod.Spec.Requests, free) {
+				j.fail("pod %s is refused (%s) but fits node %s", ref, verdict.Code, name)
+			}
+		}
+		for _, name := range sortedKeys(j.pools) {
+			v := j.pools[name]
+			if sup := j.hosts(v, []*snapshot.Pod{pod}, true); sup != nil && !j.strictMinValues(v) {
+				j.fail("pod %s is refused (%s) but NodePool %s could host it on %s in %s", ref, verdict.Code, name, sup.Type, sup.Zone)
+			}
+		}
+		for _, l := range j.p.Launches {
+			if v := j.pools[l.NodePool]; v != nil {
+				sup := v.find(l.Chosen)
+				if sup != nil && j.holds(sup, &l, append(slices.Clone(j.inLaunch[l.Name]), pod)) == "" {
+					j.fail("pod %s is refused (%s) but launch %s has room for it", ref, verdict.Code, l.Name)
+				}
+			}
+		}
+	}
+}
+
+// strictMinValues reports whether a pool may refuse a pod only because too few
+// different types are left.
+func (j *judge) strictMinValues(v *poolView) bool {
+	for _, n := range v.minValues {
+		if n > 0 && !j.s.Settings.MinValuesBestEffort {
+			return true
+		}
+	}
+	return false
+}
