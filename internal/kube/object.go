@@ -1,0 +1,184 @@
+package kube
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// Groups of the kinds that are read strictly.
+const (
+	karpenterGroup = "karpenter.sh"
+	awsGroup       = "karpenter.k8s.aws"
+	kerfGroup      = "kerf.sh"
+)
+
+// kind is how objects of one kind are read.
+type kind struct {
+	version    string // the only one that is read
+	namespaced bool
+	read       func(r *reader, o object) *fieldError
+}
+
+// object is one object on its way into the snapshot.
+type object struct {
+	raw  []byte
+	at   place
+	kind string
+	namespace,
+	name string
+}
+
+type groupKind struct{ group, kind string }
+
+var kinds = map[groupKind]kind{
+	{"", "Pod"}:                            {"v1", true, core((*reader).addPod)},
+	{"", "Node"}:                           {"v1", false, core((*reader).addNode)},
+	{"", "Namespace"}:                      {"v1", false, core((*reader).addNamespace)},
+	{"", "LimitRange"}:                     {"v1", true, core((*reader).addLimitRange)},
+	{"", "PersistentVolumeClaim"}:          {"v1", true, core((*reader).addClaim)},
+	{"", "PersistentVolume"}:               {"v1", false, core((*reader).addVolume)},
+	{"apps", "DaemonSet"}:                  {"v1", true, core((*reader).addDaemonSet)},
+	{"apps", "Deployment"}:                 {"v1", true, core((*reader).addDeployment)},
+	{"apps", "ReplicaSet"}:                 {"v1", true, core((*reader).addReplicaSet)},
+	{"apps", "StatefulSet"}:                {"v1", true, core((*reader).addStatefulSet)},
+	{"batch", "Job"}:                       {"v1", true, core((*reader).addJob)},
+	{"node.k8s.io", "RuntimeClass"}:        {"v1", false, core((*reader).addRuntimeClass)},
+	{"scheduling.k8s.io", "PriorityClass"}: {"v1", false, core((*reader).addPriorityClass)},
+	{"storage.k8s.io", "StorageClass"}:     {"v1", false, core((*reader).addStorageClass)},
+	{"storage.k8s.io", "CSINode"}:          {"v1", false, core((*reader).addCSINode)},
+	{"storage.k8s.io", "VolumeAttachment"}: {"v1", false, core((*reader).addAttachment)},
+	{"policy", "PodDisruptionBudget"}:      {"v1", true, core((*reader).addBudget)},
+	{karpenterGroup, "NodePool"}:           {"v1", false, strict((*reader).addNodePool)},
+	{karpenterGroup, "NodeClaim"}:          {"v1", false, strict((*reader).addNodeClaim)},
+	{awsGroup, "EC2NodeClass"}:             {"v1", false, strict((*reader).addNodeClass)},
+}
+
+type coreKinds interface {
+	corev1.Pod | corev1.Node | corev1.Namespace | corev1.LimitRange | corev1.PersistentVolumeClaim |
+		corev1.PersistentVolume | appsv1.DaemonSet | appsv1.Deployment | appsv1.ReplicaSet |
+		appsv1.StatefulSet | batchv1.Job | nodev1.RuntimeClass | schedulingv1.PriorityClass |
+		storagev1.StorageClass | storagev1.CSINode | storagev1.VolumeAttachment | policyv1.PodDisruptionBudget
+}
+
+func core[T coreKinds](add func(*reader, *T, object) *fieldError) func(*reader, object) *fieldError {
+	return func(r *reader, o object) *fieldError {
+		var v T
+		if err := decodeLenient(o.raw, &v, ""); err != nil {
+			return err
+		}
+		return add(r, &v, o)
+	}
+}
+
+func strict[T any](add func(*reader, *T, object) *fieldError) func(*reader, object) *fieldError {
+	return func(r *reader, o object) *fieldError {
+		var v T
+		if err := decodeStrict(o.raw, &v, ""); err != nil {
+			return err
+		}
+		return add(r, &v, o)
+	}
+}
+
+// identity is what tells one object from another.
+type identity struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name         string `json:"name"`
+		GenerateName string `json:"generateName"`
+		Namespace    string `json:"namespace"`
+	} `json:"metadata"`
+}
+
+// object reads one object. It implements sink.
+func (r *reader) object(raw []byte, at place) error {
+	var id identity
+	if err := decodeLenient(raw, &id, ""); err != nil {
+		return r.problem(at.problem("", err.field, err.message))
+	}
+	if id.Kind == "" {
+		return r.problem(at.problem("", "kind", "missing: every object needs apiVersion and kind"))
+	}
+	if id.APIVersion == "" {
+		return r.problem(at.problem(id.Kind+" "+id.Metadata.Name, "apiVersion", "missing: every object needs apiVersion and kind"))
+	}
+	group, version, ok := strings.Cut(id.APIVersion, "/")
+	if !ok {
+		group, version = "", id.APIVersion
+	}
+	k, known := kinds[groupKind{group, id.Kind}]
+	if !known || k.version != version {
+		return r.other(group, version, id, at)
+	}
+	o := object{raw: raw, at: at, kind: id.Kind, name: id.Metadata.Name}
+	if k.namespaced {
+		if o.namespace = id.Metadata.Namespace; o.namespace == "" {
+			o.namespace = "default"
+		}
+	}
+	if o.name == "" {
+		if id.Metadata.GenerateName != "" {
+			r.leave(at.problem(o.ref(), "metadata.generateName", fmt.Sprintf(
+				"%q has no name yet; give it metadata.name to plan with it", id.Metadata.GenerateName)))
+			return nil
+		}
+		return r.problem(at.problem(id.Kind, "metadata.name", "missing"))
+	}
+	key := objectKey{o.kind, o.namespace, o.name}
+	if first, twice := r.seen[key]; twice {
+		r.leave(at.problem(o.ref(), "metadata.name", "the same object is already in "+first.problem("", "", "").Place()+"; that one is kept"))
+		return nil
+	}
+	if err := k.read(r, o); err != nil {
+		return r.problem(at.problem(o.ref(), err.field, err.message))
+	}
+	r.seen[key] = at
+	r.report.Objects[o.kind]++
+	return nil
+}
+
+// ref is "Pod team-a/web".
+func (o object) ref() string {
+	if o.namespace != "" {
+		return o.kind + " " + o.namespace + "/" + o.name
+	}
+	return o.kind + " " + o.name
+}
+
+// other counts or leaves out an object of a kind or version that is not read.
+func (r *reader) other(group, version string, id identity, at place) error {
+	name := id.Kind + " " + id.Metadata.Name
+	if id.Metadata.Namespace != "" {
+		name = id.Kind + " " + id.Metadata.Namespace + "/" + id.Metadata.Name
+	}
+	_, sameKind := kinds[groupKind{group, id.Kind}]
+	switch {
+	case group == karpenterGroup && id.Kind == "Provisioner":
+		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; write a NodePool of karpenter.sh/v1 in its place"))
+	case group == awsGroup && id.Kind == "AWSNodeTemplate", group == karpenterGroup && id.Kind == "AWSNodeTemplate":
+		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; write an EC2NodeClass of karpenter.k8s.aws/v1 in its place"))
+	case group == karpenterGroup && id.Kind == "Machine":
+		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; its successor is NodeClaim of karpenter.sh/v1"))
+	case sameKind:
+		want := kinds[groupKind{group, id.Kind}].version
+		if group != "" {
+			want = group + "/" + want
+		}
+		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; convert it to "+want))
+	default:
+		if group != "" {
+			group += "/"
+		}
+		r.report.Ignored[group+id.Kind]++
+	}
+	return nil
+}

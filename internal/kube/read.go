@@ -1,0 +1,113 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// Options are what the objects themselves do not say.
+type Options struct {
+	// Cluster, Region, Now and Seed go into the snapshot. Where one is zero, that
+	// of a saved snapshot among the sources holds.
+	Cluster string
+	Region  string
+	Now     time.Time
+	Seed    uint64
+	// Settings go into the snapshot. When they are zero or the defaults, those of a
+	// saved snapshot among the sources hold; without one, the defaults.
+	Settings snapshot.Settings
+	// Workloads plans pods for workloads that have none in the input.
+	Workloads bool
+}
+
+// Report says what became of the objects that were read.
+type Report struct {
+	// Objects counts what is in the snapshot, by kind.
+	Objects map[string]int
+	// Ignored counts objects of kinds that cannot matter, by "group/kind" (core
+	// kinds: "kind").
+	Ignored map[string]int
+	// Left are objects that can matter and were left out; the plan is one without
+	// them. Sorted.
+	Left []LeftOut
+	// Warnings are remarks that stop nothing. Sorted.
+	Warnings []plan.Warning
+}
+
+// maxProblems is how many problems are gathered before reading stops.
+const maxProblems = 20
+
+// Read reads all sources into one snapshot. The order of sources, documents and
+// items does not matter, except that of two objects with one name the first is
+// kept. The error, if any, joins up to 20 *Problem.
+func Read(sources []Source, o Options) (*snapshot.Snapshot, *Report, error) {
+	if len(sources) == 0 {
+		return nil, nil, errors.New("read objects: no files were given")
+	}
+	r := newReader(o)
+	for _, src := range sources {
+		if err := readSource(src, r); err != nil {
+			return nil, nil, r.error()
+		}
+	}
+	r.finish()
+	if len(r.problems) > 0 {
+		return nil, nil, r.error()
+	}
+	return r.snap, r.report, nil
+}
+
+// reader gathers objects. It is the sink of the streams.
+type reader struct {
+	opts     Options
+	snap     *snapshot.Snapshot
+	report   *Report
+	problems []*Problem
+	seen     map[objectKey]place
+	drafts   []draft
+	saved    *savedHead
+}
+
+type objectKey struct {
+	kind, namespace, name string
+}
+
+func newReader(o Options) *reader {
+	return &reader{
+		opts:   o,
+		snap:   &snapshot.Snapshot{},
+		report: &Report{Objects: map[string]int{}, Ignored: map[string]int{}},
+		seen:   map[objectKey]place{},
+	}
+}
+
+var errTooManyProblems = errors.New("too many problems")
+
+func (r *reader) problem(p *Problem) error {
+	r.problems = append(r.problems, p)
+	if len(r.problems) >= maxProblems {
+		return errTooManyProblems
+	}
+	return nil
+}
+
+func (r *reader) error() error {
+	var all []error
+	for _, p := range r.problems {
+		all = append(all, p)
+	}
+	if len(all) >= maxProblems {
+		all = append(all, fmt.Errorf("(reading stopped after %d problems)", len(all)))
+	}
+	return errors.Join(all...)
+}
+
+func (r *reader) leave(p *Problem) { r.report.Left = append(r.report.Left, *p) }
+
+func (r *reader) warn(object string, code plan.Code, format string, args ...any) {
+	r.report.Warnings = append(r.report.Warnings, plan.Warning{Object: object, Code: code, Detail: fmt.Sprintf(format, args...)})
+}
