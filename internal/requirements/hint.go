@@ -6,9 +6,9 @@ import (
 )
 
 // nearest returns the candidate that key was probably meant to be, "" when none
-// is near. Near is: the same name under another domain, else an edit distance of
-// at most a fifth of the length (at least 1, at most 4). Ties go to the nearer,
-// then to the first by name.
+// is near. Near is: the same name under another domain, or nearly the same; else an
+// edit distance of at most a fifth of the length (at least 1, at most 4). The
+// nearest wins, then the first by name.
 func nearest(key string, candidates iter.Seq[string]) string {
 	_, name := split(key)
 	best, bestDistance := "", min(max(len(key)/5, 1), 4)+1
@@ -19,6 +19,10 @@ func nearest(key string, candidates iter.Seq[string]) string {
 		d := distance(key, c, bestDistance+1) // one more, to see ties
 		if _, cname := split(c); cname == name {
 			d = 0
+		} else if limit := min(len(name)/5+1, bestDistance); limit > 1 {
+			if n := distance(name, cname, limit); n < limit {
+				d = min(d, n+1)
+			}
 		}
 		if d < bestDistance || best != "" && d == bestDistance && c < best {
 			best, bestDistance = c, d

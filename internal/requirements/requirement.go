@@ -41,9 +41,10 @@ type Requirement struct {
 }
 
 // New builds the requirement of one selector entry. Alias keys are normalised.
-// The error names key, operator and value: an unknown operator, values missing or
-// too many for it, a bound that is not a whole number that fits 64 bits, values
-// that no label can have, fewer values than minValues.
+// The error names key, operator and value: an unknown operator, In without values,
+// a bound that is not one whole number that fits 64 bits, values that no label can
+// have, fewer values than minValues. As in Karpenter, NotIn without values allows
+// everything and values of Exists and DoesNotExist are ignored.
 func New(r snapshot.SelectorRequirement) (Requirement, error) {
 	key := Normalize(r.Key)
 	if msg := checkLabelKey(key); msg != "" {
@@ -55,8 +56,8 @@ func New(r snapshot.SelectorRequirement) (Requirement, error) {
 	q := Requirement{key: key, minValues: r.MinValues}
 	switch r.Operator {
 	case OpIn, OpNotIn:
-		if len(r.Values) == 0 {
-			return Requirement{}, fmt.Errorf("%s %s: no values given: list at least one", r.Key, r.Operator)
+		if len(r.Values) == 0 && r.Operator == OpIn {
+			return Requirement{}, fmt.Errorf("%s In: no values given: list at least one", r.Key)
 		}
 		for _, v := range r.Values {
 			if msg := checkLabelValue(v); msg != "" {
@@ -73,9 +74,6 @@ func New(r snapshot.SelectorRequirement) (Requirement, error) {
 				r.Key, len(q.values), r.MinValues)
 		}
 	case OpExists, OpDoesNotExist:
-		if len(r.Values) > 0 {
-			return Requirement{}, fmt.Errorf("%s %s: takes no values, got %q: leave values out", r.Key, r.Operator, r.Values)
-		}
 		q.complement = r.Operator == OpExists
 		q.absent = r.Operator == OpDoesNotExist
 	case OpGt, OpLt, OpGte, OpLte:

@@ -2,6 +2,7 @@ package requirements
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -165,14 +166,8 @@ func (s Set) Compatible(o Set, allowUndefined func(key string) bool) *Conflict {
 		if have.impossible() {
 			c.Have += " (impossible)"
 		}
-	} else {
-		c.Hint = nearest(c.Key, func(yield func(string) bool) {
-			for _, k := range append(s.Keys(), wellKnown...) {
-				if !yield(k) {
-					return
-				}
-			}
-		})
+	} else if !WellKnown(c.Key) {
+		c.Hint = nearest(c.Key, slices.Values(append(s.Keys(), wellKnown...)))
 	}
 	return c
 }
@@ -231,13 +226,10 @@ func (s Set) MatchesLabels(labels map[string]string) *Conflict {
 			return &Conflict{Key: r.key, Have: `"` + v + `"`, Want: r.Constraint()}
 		case !ok && !r.absent:
 			c := &Conflict{Key: r.key, Have: Undefined, Want: r.Constraint()}
-			c.Hint = nearest(r.key, func(yield func(string) bool) {
-				for k := range labels {
-					if !yield(k) {
-						return
-					}
-				}
-			})
+			if WellKnown(r.key) {
+				return c
+			}
+			c.Hint = nearest(r.key, maps.Keys(labels))
 			return c
 		}
 	}

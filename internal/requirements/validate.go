@@ -21,8 +21,8 @@ const (
 // ValidatePool returns everything that makes a NodePool's requirements, template
 // labels and taints invalid, in field order; nil when they are valid. Each error
 // names the field, the value and what to do. It judges what Karpenter's schema
-// and its runtime validation judge, and besides requirements of one key that
-// contradict each other stay valid: they are a pool without types.
+// and its runtime validation judge. Requirements of one key that contradict each
+// other are valid: the pool just has no instance types.
 func ValidatePool(reqs []snapshot.SelectorRequirement, templateLabels map[string]string, taints, startupTaints []snapshot.Taint) []error {
 	var errs []error
 	bad := func(field, format string, args ...any) {
