@@ -2,8 +2,8 @@
 // what the project carries: the embedded table, the golden file of published
 // allocatable figures, or a catalogue file for --catalog.
 //
-//	go run ./scripts/catalog -facts FILE -date 2026-07-20 -table internal/catalog/us-east-1.table -golden internal/catalog/testdata/published.tsv
-//	go run ./scripts/catalog -facts FILE -date 2026-07-20 -spot fnv -catalogue catalogue.json
+//	go run ./scripts/catalog -facts FILE -date 2026-07-20 -table internal/catalog/us-east-1.table -golden internal/catalog/testdata/published.tsv.gz
+//	go run ./scripts/catalog -facts FILE -date 2026-07-20 -spot spread -catalogue catalogue.json
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/workload"
 )
 
 func main() {
@@ -26,17 +27,24 @@ func main() {
 
 func run(args []string) error {
 	flags := flag.NewFlagSet("catalog", flag.ContinueOnError)
-	factsPath := flags.String("facts", "", "JSON `file` of published facts (required)")
-	region := flags.String("region", "us-east-1", "`region` of the facts")
-	date := flags.String("date", "", "`date` of the prices, YYYY-MM-DD (required)")
-	zones := flags.String("zones", "us-east-1a=use1-az1,us-east-1b=use1-az2,us-east-1c=use1-az4", "zone ids, `ZONE=ID,...`")
-	table := flags.String("table", "", "write the embedded table to `file`")
-	golden := flags.String("golden", "", "write published allocatable figures and labels to `file`")
+	var (
+		factsPath = flags.String("facts", "", "JSON `file` of published facts (required)")
+		region    = flags.String("region", "us-east-1", "`region` of the facts")
+		date      = flags.String("date", "", "`date` of the prices, YYYY-MM-DD (required)")
+		zones     = flags.String("zones", "us-east-1a=use1-az1,us-east-1b=use1-az2,us-east-1c=use1-az4", "zone ids, `ZONE=ID,...`")
+		spot      = flags.String("spot", "none", "spot offerings of -catalogue: none, or `spread` (35 to 45 % of on-demand by a hash of type and zone)")
+		table     = flags.String("table", "", "write the embedded table to `file`")
+		golden    = flags.String("golden", "", "write the published allocatable figures and labels to `file` (gzip)")
+		catalogue = flags.String("catalogue", "", "write a catalogue file to `file`")
+	)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *factsPath == "" || *date == "" {
 		return errors.New("-facts and -date are required")
+	}
+	if *table+*golden+*catalogue == "" {
+		return errors.New("nothing to write: give -table, -golden or -catalogue")
 	}
 	zoneIDs, err := zoneFlag(*zones)
 	if err != nil {
@@ -50,17 +58,37 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if *table != "" {
-		data, err := catalog.EncodeTable(c)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(*table, data, 0o644); err != nil {
-			return fmt.Errorf("write table: %w", err)
-		}
+	if err := write(*table, c, catalog.EncodeTable); err != nil {
+		return fmt.Errorf("write table: %w", err)
 	}
-	_ = golden
+	if err := write(*golden, f, goldenFile); err != nil {
+		return fmt.Errorf("write golden file: %w", err)
+	}
+	c.Source = fmt.Sprintf("list prices of %s", *date)
+	switch *spot {
+	case "none":
+	case "spread":
+		c = c.WithSpot(workload.SpotPrice)
+		c.Source += ", spot prices derived"
+	default:
+		return fmt.Errorf("-spot: %q is not none or spread", *spot)
+	}
+	if err := write(*catalogue, c, (*catalog.Catalog).Format); err != nil {
+		return fmt.Errorf("write catalogue: %w", err)
+	}
 	return nil
+}
+
+// write writes what format makes of v; no path, no file.
+func write[T any](path string, v T, format func(T) ([]byte, error)) error {
+	if path == "" {
+		return nil
+	}
+	data, err := format(v)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o644)
 }
 
 func build(f *facts, region, date string, zoneIDs map[string]string) (*catalog.Catalog, error) {
