@@ -17,9 +17,25 @@ type Pair struct {
 }
 
 // Load reads the environment of a function, given as KEY=VALUE entries
-// (os.Environ). Variables that are neither in the table nor start with KERF_
-// belong to somebody else and are left alone.
+// (os.Environ), over the defaults.
 func Load(environ []string) (Config, error) {
+	pairs := environment(environ)
+	return Apply(Default(), pairs)
+}
+
+// Environment gives the checked settings of an environment, for callers that put
+// others over them.
+func Environment(environ []string) ([]Pair, error) {
+	pairs := environment(environ)
+	if _, err := Apply(Default(), pairs); err != nil {
+		return nil, err
+	}
+	return pairs, nil
+}
+
+// environment picks the settings. Variables that are neither in the table nor
+// start with KERF_ belong to somebody else and are left alone.
+func environment(environ []string) []Pair {
 	known := map[string]bool{}
 	for _, s := range Table() {
 		known[s.Key] = true
@@ -32,7 +48,7 @@ func Load(environ []string) (Config, error) {
 		}
 	}
 	slices.SortFunc(pairs, func(a, b Pair) int { return strings.Compare(a.Key, b.Key) })
-	return Apply(Default(), pairs)
+	return pairs
 }
 
 // Apply sets the pairs on a configuration, later ones over earlier ones, and

@@ -27,9 +27,9 @@ type Plan struct {
 	Nodes      []NodeUse // existing and in-flight nodes, for the report
 	// Pods tells the reports what the pods named above ask for and which workload
 	// they belong to, sorted by Ref. Describe fills it; JSON leaves it out.
-	Pods []PodUse
-	Verdicts   []Verdict
-	Warnings   []Warning
+	Pods     []PodUse
+	Verdicts []Verdict
+	Warnings []Warning
 	// Explained is the one object that was asked about (--explain), nil otherwise.
 	Explained *Explanation
 }

@@ -1,0 +1,172 @@
+package app
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"kerf.sh/kerf/internal/config"
+	"kerf.sh/kerf/internal/handler"
+	"kerf.sh/kerf/internal/plan"
+)
+
+// usage is what -h prints.
+const usage = `plan shows which nodes Kerf would launch for a cluster's pending pods, what they cost, how far
+that is from the least possible, and why a pod cannot run. It changes nothing.
+
+  kubectl get pods,nodes,nodepools,nodeclaims,ec2nodeclasses,daemonsets,pvc,pv,sc -A -o yaml | plan -f -
+  plan -f cluster/ -f pods.yaml --explain pod/shop/web-1
+  plan -f cluster/ -o html > plan.html
+
+What to plan on
+  -f FILE|DIR|-        Kubernetes objects, YAML or JSON, many documents or Lists; a directory is read
+                       with all below it, - is standard input; may be repeated
+  --workloads          plan pods also for Deployments, StatefulSets, Jobs that have none in the input
+  --cluster NAME       name of the cluster, for the report
+  --catalog FILE       instance types and prices from a file instead of the built-in table
+  --region REGION      region of the built-in table (default us-east-1)
+
+How to plan
+  --now TIME           the clock of the plan, as 2026-03-04T12:00:00Z (default: now)
+  --seed N             order of choices that are otherwise equal (default 0)
+  --set KEY=VALUE      a setting; may be repeated; docs/config.md lists them
+  --settings FILE      settings from a file: KEY=VALUE lines, or a map in YAML or JSON; may be repeated
+
+What to show
+  -o text|json|html    form of the answer (default text)
+  --explain OBJECT     only why one object is treated as it is: pod/NAMESPACE/NAME, node/NAME
+                       or nodepool/NAME
+  --save-snapshot FILE write what was read as one file, which -f takes
+  -v                   name the objects that were ignored because their kind does not matter
+
+Not there yet: --kubeconfig, --context, --ledger, --what-if, --remove, --consolidate
+
+Exit status
+  0  a plan was made
+  2  no plan: the input or the arguments cannot be used; standard error says where and why
+  3  a plan was made, but on less than everything: each object left out is named on standard error
+`
+
+// options are the arguments of the command line.
+type options struct {
+	files    []string
+	catalog  string
+	region   string
+	cluster  string
+	now      time.Time
+	seed     uint64
+	explain  string
+	pairs    []config.Pair // of --settings and --set, in the order of precedence
+	settings []string
+	snapshot string
+	format   string
+	verbose  bool
+	work     bool // --workloads
+}
+
+// errHelp asks for the usage text.
+var errHelp = flag.ErrHelp
+
+// parseFlags reads the arguments. Errors say which flag and what to write.
+func parseFlags(args []string) (*options, error) {
+	o := &options{format: "text"}
+	fs := flag.NewFlagSet("plan", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	var set []config.Pair
+	fs.Func("f", "", func(v string) error {
+		if v == "" {
+			return errors.New("want a file, a directory or -")
+		}
+		o.files = append(o.files, v)
+		return nil
+	})
+	fs.StringVar(&o.catalog, "catalog", "", "")
+	fs.StringVar(&o.region, "region", "", "")
+	fs.StringVar(&o.cluster, "cluster", "", "")
+	fs.Func("now", "", func(v string) (err error) {
+		if o.now, err = time.Parse(time.RFC3339, v); err != nil || o.now.IsZero() {
+			return errors.New("want a time as 2026-03-04T12:00:00Z")
+		}
+		return nil
+	})
+	fs.Func("seed", "", func(v string) (err error) {
+		if o.seed, err = strconv.ParseUint(v, 10, 64); err != nil {
+			return errors.New("want a whole number, 0 or more")
+		}
+		return nil
+	})
+	fs.Func("explain", "", func(v string) error { o.explain = v; return handler.CheckObject(v) })
+	fs.Func("set", "", func(v string) error {
+		p, err := config.ParseSet(v)
+		set = append(set, p)
+		return err
+	})
+	fs.Func("settings", "", func(v string) error { o.settings = append(o.settings, v); return nil })
+	fs.StringVar(&o.snapshot, "save-snapshot", "", "")
+	fs.Func("o", "", func(v string) error {
+		switch v {
+		case "text", "json", "html":
+			o.format = v
+			return nil
+		}
+		return errors.New("want text, json or html")
+	})
+	fs.BoolVar(&o.verbose, "v", false, "")
+	fs.BoolVar(&o.work, "workloads", false, "")
+	var later []string
+	for _, name := range []string{"kubeconfig", "context", "ledger", "what-if", "remove"} {
+		fs.Func(name, "", func(string) error { later = append(later, "--"+name); return nil })
+	}
+	fs.BoolFunc("consolidate", "", func(string) error { later = append(later, "--consolidate"); return nil })
+
+	if err := fs.Parse(args); err != nil {
+		return nil, flagError(fs, err)
+	}
+	switch {
+	case len(later) > 0:
+		return nil, &handler.Refusal{Code: plan.NotSupported, Message: strings.Join(later, ", ") + ": not there yet; plan on saved objects with -f and leave it out"}
+	case fs.NArg() > 0:
+		return nil, fmt.Errorf("argument %q: files are given with -f", fs.Arg(0))
+	case len(o.files) == 0:
+		return nil, errors.New("nothing to plan on: give the cluster's objects with -f FILE, -f DIR or -f - (plan -h says more)")
+	}
+	o.pairs = set
+	return o, nil
+}
+
+// flagError adds near misses to an unknown flag and takes the flag package's
+// wording out of the rest.
+func flagError(fs *flag.FlagSet, err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return errHelp
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
+		var names []string
+		fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+		near := plan.Nearest(strings.TrimLeft(name, "-"), names, 2)
+		for i := range near {
+			near[i] = dashes(near[i])
+		}
+		if len(near) > 0 {
+			return fmt.Errorf("flag %s is not known; did you mean %s?", dashes(name), strings.Join(near, " or "))
+		}
+		return fmt.Errorf("flag %s is not known; plan -h lists all", dashes(name))
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: -"); ok {
+		return fmt.Errorf("flag %s needs a value", dashes(name))
+	}
+	return err
+}
+
+func dashes(name string) string {
+	name = strings.TrimLeft(name, "-")
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}

@@ -1,0 +1,123 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/config"
+	"kerf.sh/kerf/internal/handler"
+	"kerf.sh/kerf/internal/kube"
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/provision"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// defaultRegion is the region when nobody names one.
+const defaultRegion = "us-east-1"
+
+// PlanFunction builds the handler of the plan function from its environment.
+func PlanFunction(environ []string) (*handler.Plan, error) {
+	base, err := config.Environment(environ)
+	if err != nil {
+		return nil, fmt.Errorf("read the function's settings: %w", err)
+	}
+	region := lookup(environ, "AWS_REGION")
+	return &handler.Plan{
+		Settings: func(set map[string]string) (handler.Settings, error) {
+			return settings(append(base[:len(base):len(base)], config.FromMap(set, "settings")...))
+		},
+		Read: func(manifests []string, in handler.Input) (*handler.Reading, error) {
+			if in.Region == "" {
+				in.Region = region
+			}
+			var sources []kube.Source
+			for i, m := range manifests {
+				sources = append(sources, kube.Source{
+					Name: fmt.Sprintf("objects[%d]", i),
+					Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(m)), nil },
+				})
+			}
+			reading, _, err := read(sources, in, time.Now)
+			return reading, err
+		},
+		Solve: solve,
+	}, nil
+}
+
+// settings checks pairs and gives what applies them.
+func settings(pairs []config.Pair) (handler.Settings, error) {
+	c, err := config.Apply(config.Default(), pairs)
+	if err != nil {
+		code := plan.InvalidRequest
+		if errors.Is(err, config.ErrNotSupported) {
+			code = plan.NotSupported
+		}
+		return handler.Settings{}, &handler.Refusal{Code: code, Message: err.Error()}
+	}
+	return handler.Settings{Cluster: c.Cluster, Apply: func(s snapshot.Settings) snapshot.Settings {
+		// The pairs were found good above, whatever they are applied to.
+		c, _ := config.Apply(config.Config{Settings: s}, pairs)
+		return c.Settings
+	}}, nil
+}
+
+// read turns sources into a reading. now is asked when neither the input nor a
+// saved snapshot gives a time.
+func read(sources []kube.Source, in handler.Input, now func() time.Time) (*handler.Reading, *kube.Report, error) {
+	s, report, err := kube.Read(sources, kube.Options{
+		Cluster: in.Cluster, Region: in.Region, Now: in.Now, Seed: in.Seed, Workloads: in.Workloads,
+	})
+	if err != nil {
+		return nil, nil, &handler.Refusal{Code: plan.InvalidInput, Message: err.Error()}
+	}
+	if s.Now.IsZero() {
+		s.Now = now().UTC().Truncate(time.Second)
+	}
+	if s.Region == "" {
+		s.Region = defaultRegion
+	}
+	if s.Settings == (snapshot.Settings{}) {
+		s.Settings = snapshot.DefaultSettings()
+	}
+	s.Settings = in.Settings(s.Settings)
+	s.Settings.PlanWorkloads = s.Settings.PlanWorkloads || in.Workloads
+	r := &handler.Reading{Snapshot: s, Warnings: report.Warnings}
+	for i := range report.Left {
+		l := &report.Left[i]
+		r.Left = append(r.Left, plan.Warning{Object: l.Object, Code: plan.IncompleteReading, Detail: "left out: " + leftOut(l)})
+	}
+	return r, report, nil
+}
+
+// leftOut says where an object is and why it was left out.
+func leftOut(l *kube.LeftOut) string { return l.Error() }
+
+func solve(s *snapshot.Snapshot, c *catalog.Catalog, explain string) *plan.Plan {
+	return provision.Plan(s, c, provision.Options{Explain: explain})
+}
+
+func lookup(environ []string, key string) string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if k, v, _ := strings.Cut(environ[i], "="); k == key {
+			return v
+		}
+	}
+	return ""
+}
+
+// Recover is deferred by a main: a panic is a mistake of ours, so it is said as
+// such, with what a report needs, and the exit status is that of no plan.
+func Recover(stderr io.Writer, exit func(int)) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(stderr, "plan: this is a bug in Kerf, not in your input: %v\n"+
+		"Please report it with the lines below and, if you can, the input (--save-snapshot writes one file).\n\n%s", r, debug.Stack())
+	exit(2)
+}

@@ -1,0 +1,261 @@
+package handler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/plan/page"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// maxAnswer is what Lambda lets a synchronous invocation return.
+const maxAnswer = 6 << 20
+
+// Request is the payload of the plan function.
+type Request struct {
+	Mode    string `json:"mode"`    // plan (default), explain; doctor, diff: not there yet
+	Explain string `json:"explain"` // pod/NS/NAME, node/NAME, nodepool/NAME
+	Format  string `json:"format"`  // json (default), text, html
+
+	// Objects are the cluster: each entry is a manifest as text (YAML or JSON, many
+	// documents allowed) or an object in JSON.
+	Objects []json.RawMessage `json:"objects"`
+	// Workloads plans pods for workloads that have none among the objects.
+	Workloads bool `json:"workloads"`
+	// Catalog is a catalogue file to use instead of the embedded table.
+	Catalog  json.RawMessage            `json:"catalog"`
+	Settings map[string]json.RawMessage `json:"settings"`
+	Cluster  string                     `json:"cluster"`
+	Region   string                     `json:"region"`
+	Now      time.Time                  `json:"now"` // default: the function's clock
+	Seed     uint64                     `json:"seed"`
+
+	WhatIf      []string `json:"whatIf"`
+	Remove      []string `json:"remove"`
+	Consolidate bool     `json:"consolidate"`
+}
+
+// Input says how objects become a snapshot. What is zero is taken from a saved
+// snapshot among the objects, else from where the program runs (clock, region).
+type Input struct {
+	Cluster, Region string
+	Now             time.Time
+	Seed            uint64
+	// Settings changes the settings that the objects come with (those of a saved
+	// snapshot, else the defaults).
+	Settings  func(snapshot.Settings) snapshot.Settings
+	Workloads bool
+}
+
+// Settings are settings that were checked.
+type Settings struct {
+	Cluster string // "" when not set
+	Apply   func(snapshot.Settings) snapshot.Settings
+}
+
+// Reading is what came of reading objects.
+type Reading struct {
+	Snapshot *snapshot.Snapshot
+	// Left are the objects that were left out: object and reason.
+	Left     []plan.Warning
+	Warnings []plan.Warning
+}
+
+// Plan answers the plan function.
+type Plan struct {
+	// Read turns manifests into a snapshot. An error means that the input must be
+	// corrected.
+	Read func(manifests []string, in Input) (*Reading, error)
+	// Settings checks settings and puts them over those of the function's
+	// environment.
+	Settings func(map[string]string) (Settings, error)
+	// Solve makes the plan; explain names one object or is empty.
+	Solve func(s *snapshot.Snapshot, c *catalog.Catalog, explain string) *plan.Plan
+}
+
+// Refusal is a request that gets no plan: its code and what to do.
+type Refusal struct {
+	Code    plan.Code `json:"code"`
+	Message string    `json:"message"`
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+func refuse(code plan.Code, format string, args ...any) *Refusal {
+	return &Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Handle answers one invocation: the plan as JSON, {"text": ...}, {"html": ...},
+// or {"error": {"code", "message"}} when there is no plan. The error is nil: what
+// a person must correct is not a failure of the function, and a retry would not
+// help.
+func (h *Plan) Handle(_ context.Context, payload json.RawMessage) (json.RawMessage, error) {
+	out, err := h.answer(payload)
+	if err == nil && len(out) > maxAnswer {
+		err = refuse(plan.AnswerTooLarge,
+			"the answer has %d bytes and Lambda returns %d at most: ask with \"explain\" for one object, or use the command line", len(out), maxAnswer)
+	}
+	if err != nil {
+		var r *Refusal
+		if !errors.As(err, &r) {
+			r = &Refusal{Code: plan.InvalidInput, Message: err.Error()}
+		}
+		return marshal(map[string]*Refusal{"error": r}), nil
+	}
+	return out, nil
+}
+
+func (h *Plan) answer(payload json.RawMessage) (json.RawMessage, error) {
+	req, err := decode(payload)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.check(); err != nil {
+		return nil, err
+	}
+	p, err := h.plan(req)
+	if err != nil {
+		return nil, err
+	}
+	return h.render(p, req.Format)
+}
+
+// decode reads a payload strictly: a field that is not known is a request that
+// would be half answered.
+func decode(payload json.RawMessage) (*Request, error) {
+	var req Request
+	if len(bytes.TrimSpace(payload)) == 0 {
+		return &req, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(payload))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&req); err != nil {
+		return nil, refuse(plan.InvalidRequest, "read the payload: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return &req, nil
+}
+
+func (r *Request) check() error {
+	switch r.Mode {
+	case "", "plan", "explain":
+	case "doctor", "diff":
+		return refuse(plan.NotSupported, "mode %q is not there yet; plan and explain are", r.Mode)
+	default:
+		return refuse(plan.InvalidRequest, "mode %q is not known; want plan, explain, doctor or diff", r.Mode)
+	}
+	switch r.Format {
+	case "", "json", "text", "html":
+	default:
+		return refuse(plan.InvalidRequest, "format %q is not known; want json, text or html", r.Format)
+	}
+	for _, f := range []struct {
+		name string
+		on   bool
+	}{{"whatIf", len(r.WhatIf) > 0}, {"remove", len(r.Remove) > 0}, {"consolidate", r.Consolidate}} {
+		if f.on {
+			return refuse(plan.NotSupported, "%q is not there yet; leave it out", f.name)
+		}
+	}
+	if r.Mode == "explain" && r.Explain == "" {
+		return refuse(plan.InvalidRequest, "mode explain needs \"explain\": pod/NS/NAME, node/NAME or nodepool/NAME")
+	}
+	if r.Explain != "" {
+		if err := CheckObject(r.Explain); err != nil {
+			return refuse(plan.InvalidRequest, "explain: %s", err)
+		}
+	}
+	if len(r.Objects) == 0 {
+		return refuse(plan.NotSupported, "reading a live cluster is not there yet: give the cluster's objects as manifests in \"objects\"")
+	}
+	return nil
+}
+
+func (h *Plan) plan(req *Request) (*plan.Plan, error) {
+	set, err := settingValues(req.Settings)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := h.Settings(set)
+	if err != nil {
+		return nil, err
+	}
+	in := Input{Cluster: req.Cluster, Region: req.Region, Now: req.Now, Seed: req.Seed, Settings: settings.Apply, Workloads: req.Workloads}
+	if in.Cluster == "" {
+		in.Cluster = settings.Cluster
+	}
+	var table *catalog.Catalog
+	if len(req.Catalog) > 0 && string(req.Catalog) != "null" {
+		if table, err = catalog.Parse(req.Catalog); err != nil {
+			return nil, refuse(plan.InvalidInput, "read the catalog of the payload: %s", err)
+		}
+	}
+	manifests := make([]string, len(req.Objects))
+	for i, o := range req.Objects {
+		manifests[i] = string(o)
+		if s := ""; json.Unmarshal(o, &s) == nil {
+			manifests[i] = s
+		}
+	}
+	reading, err := h.Read(manifests, in)
+	if err != nil {
+		return nil, err
+	}
+	return Make(reading, table, req.Explain, h.Solve)
+}
+
+// settingValues takes strings, numbers and booleans as they are written, and
+// FEATURE_GATES as a map too.
+func settingValues(in map[string]json.RawMessage) (map[string]string, error) {
+	out := make(map[string]string, len(in))
+	for k, raw := range in {
+		var s string
+		var gates map[string]bool
+		switch {
+		case json.Unmarshal(raw, &s) == nil:
+			out[k] = s
+		case json.Unmarshal(raw, &gates) == nil:
+			out[k] = joinGates(gates)
+		case bytes.ContainsAny(raw, "[{"):
+			return nil, refuse(plan.InvalidRequest, "settings: %s: want one value", k)
+		default:
+			out[k] = string(raw)
+		}
+	}
+	return out, nil
+}
+
+func (h *Plan) render(p *plan.Plan, format string) (json.RawMessage, error) {
+	switch format {
+	case "text":
+		return marshal(map[string]string{"text": plan.Text(p, plan.TextOptions{})}), nil
+	case "html":
+		html, err := page.HTML(p)
+		if err != nil {
+			return nil, fmt.Errorf("write the page: %w", err)
+		}
+		return marshal(map[string]string{"html": string(html)}), nil
+	}
+	out, err := plan.JSON(p, false)
+	if err != nil {
+		return nil, fmt.Errorf("write the plan: %w", err)
+	}
+	return bytes.TrimSpace(out), nil
+}
+
+// marshal writes what always can be written: strings in maps and structs.
+func marshal(v any) json.RawMessage {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return json.RawMessage(`{"error":{"code":"InvalidRequest","message":"the answer cannot be written"}}`)
+	}
+	return bytes.TrimSpace(buf.Bytes())
+}

@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// TextOptions say how a report is written.
+type TextOptions struct {
+	// Color paints with ANSI sequences; the caller knows whether it is a terminal.
+	Color bool
+	// Width is the most columns of a line; 0 means 100. Names longer than that are
+	// not broken.
+	Width int
+}
+
+// Text writes a plan for a person. A plan with an explanation is written as the
+// explanation alone.
+func Text(p *Plan, o TextOptions) string {
+	if o.Width <= 0 {
+		o.Width = 100
+	}
+	t := &report{p: p, style: style(o.Color), width: min(max(o.Width, 60), 160), pods: p.Lookup()}
+	t.header()
+	if p.Explained != nil {
+		t.explanation(p.Explained)
+		return t.b.String()
+	}
+	t.money()
+	t.launches()
+	t.placements()
+	t.cannotRun()
+	t.remarks()
+	t.notPlanned()
+	t.warnings()
+	return t.b.String()
+}
+
+// report is one text being written.
+type report struct {
+	style
+	p     *Plan
+	pods  Lookup
+	width int
+	b     strings.Builder
+}
+
+func (t *report) line(format string, args ...any) {
+	t.b.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	t.b.WriteByte('\n')
+}
+
+// section opens a part of the report: a blank line and a title.
+func (t *report) section(title string) {
+	t.line("")
+	t.line("%s", t.bold(title))
+}
+
+// para writes wrapped text: the first line after first, the others after rest.
+func (t *report) para(first, rest, text string, paint func(string) string) {
+	w := t.width - max(visible(first), visible(rest))
+	for i, l := range wrap(clean(text), max(w, 30)) {
+		if paint != nil {
+			l = paint(l)
+		}
+		if i == 0 {
+			t.line("%s%s", first, l)
+		} else {
+			t.line("%s%s", rest, l)
+		}
+	}
+}
+
+func (t *report) header() {
+	p := t.p
+	name := "cluster " + clean(p.Cluster)
+	if p.Cluster == "" {
+		name = "a cluster without a name"
+	}
+	t.line("%s  %s", t.bold("Plan for "+name),
+		t.dim(clean(p.Region)+"  "+p.Now.UTC().Format("2006-01-02 15:04:05 UTC")))
+	s := &p.Summary
+	t.para("", "", Outcome(s), nil)
+	if !p.Complete {
+		reason := "the reading of the cluster is not complete"
+		if len(p.Incomplete) > 0 {
+			reason += ": " + strings.Join(p.Incomplete, "; ")
+		}
+		t.para("", "  ", reason, t.red)
+	}
+}
+
+// Outcome is the plan in one sentence.
+func Outcome(s *Summary) string {
+	if s.PendingPods == 0 {
+		return "No pod is pending: there is nothing to launch."
+	}
+	launched := s.PendingPods - s.Placed - s.Unschedulable
+	var parts []string
+	if s.Placed > 0 {
+		parts = append(parts, Count(s.Placed, "pod")+" on nodes that are there or on their way")
+	}
+	if s.Launches > 0 {
+		parts = append(parts, fmt.Sprintf("%s on %s", thousands(int64(launched)), Count(s.Launches, "new node")))
+	}
+	if s.Unschedulable > 0 {
+		parts = append(parts, thousands(int64(s.Unschedulable))+" unschedulable")
+	}
+	return Count(s.PendingPods, "pod") + " pending: " + strings.Join(parts, ", ") + "."
+}
+
+func (t *report) money() {
+	p, s := t.p, &t.p.Summary
+	t.line("")
+	t.line("  %s", t.dim(pad("", 26)+left("per hour", 12)+left("per month", 12)))
+	row := func(label string, price int64, note string, paint func(string) string) {
+		fig := left(Dollars(price), 12)
+		if paint != nil {
+			fig, label = paint(fig), paint(pad(label, 26))
+		}
+		t.line("  %s%s%s  %s", pad(label, 26), fig, t.dim(left(PerMonth(price), 12)), t.dim(note))
+	}
+	row("now", s.PriceBefore, t.nodesNote(), nil)
+	row("after this plan", s.PriceAfter, "", t.bold)
+	if s.Launches > 0 {
+		t.line("")
+		row("launches, as chosen", s.LaunchPrice, Count(s.Launches, "node"), t.green)
+		row("launches, dearest options", s.LaunchPriceWorst, over(s.LaunchPriceWorst, s.LaunchPrice, "more, if every cheaper option is gone"), nil)
+		if s.LaunchLowerBound > 0 {
+			row("lower bound", s.LaunchLowerBound, "no plan for these pods and pools costs less", nil)
+			t.line("  %s%s", pad("gap", 26), left(Gap(s.LaunchPrice, s.LaunchLowerBound), 12)+t.dim(pad("", 14)+"by which the launches may exceed the best price"))
+		}
+	}
+	if c := p.Catalogue; c.Region != "" || c.Source != "" {
+		t.para("  ", "  ", fmt.Sprintf("Prices: %s, %s, %s", c.Region, c.Date, c.Source), t.dim)
+	}
+}
+
+func over(price, base int64, note string) string {
+	if price <= base || base <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %% %s", float64(price-base)/float64(base)*100, note)
+}
+
+func (t *report) nodesNote() string {
+	n, flight, unknown := 0, 0, 0
+	for i := range t.p.Nodes {
+		switch u := &t.p.Nodes[i]; {
+		case u.InFlight:
+			flight++
+		default:
+			n++
+		}
+		if !t.p.Nodes[i].PriceKnown {
+			unknown++
+		}
+	}
+	note := Count(n, "node")
+	if flight > 0 {
+		note += fmt.Sprintf(", %d on their way", flight)
+	}
+	if unknown > 0 {
+		note += fmt.Sprintf(", %d of unknown price", unknown)
+	}
+	return note
+}
+
+// bar draws how full a node is: daemonset pods, pods that are there, pods that the
+// plan adds, free room.
+func (t *report) bar(s Share, width int) string {
+	cells := func(v int64) int {
+		if s.Total <= 0 || v <= 0 {
+			return 0
+		}
+		return int(float64(v)/float64(s.Total)*float64(width) + 0.5)
+	}
+	d := min(cells(s.Daemons), width)
+	u := min(cells(s.Daemons+s.Used), width)
+	a := min(cells(s.Daemons+s.Used+s.Added), width)
+	return t.dim(strings.Repeat("░", d)) + t.blue(strings.Repeat("▓", u-d)) + t.green(strings.Repeat("█", a-u)) + t.dim(strings.Repeat("·", width-a))
+}
+
+func (t *report) shares(shares []Share, indent string) {
+	w := len("memory")
+	for _, s := range shares {
+		w = max(w, len(s.Resource))
+	}
+	for _, s := range shares {
+		pct := left(s.Percent(), 5)
+		sum := s.Daemons + s.Used + s.Added
+		note := ""
+		if s.Daemons > 0 {
+			note = ", daemonsets " + Rounded(s.Resource, s.Daemons)
+		}
+		t.line("%s%s %s %s  %s", indent, pad(clean(s.Resource), w), t.bar(s, 30), pct,
+			t.dim(Rounded(s.Resource, sum)+" of "+Rounded(s.Resource, s.Total)+note))
+	}
+}
+
+func (t *report) groups(groups []PodGroup, indent string) {
+	var items []string
+	for i := range groups {
+		g := &groups[i]
+		it := clean(g.Label())
+		if ask := g.Ask(); ask != "" {
+			it += " (" + clean(ask) + ")"
+		}
+		items = append(items, it)
+	}
+	for _, l := range flow(items, ", ", t.width-len(indent)) {
+		t.line("%s%s", indent, l)
+	}
+}

@@ -1,0 +1,242 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+func (t *report) launches() {
+	if len(t.p.Launches) == 0 {
+		return
+	}
+	groups := t.p.LaunchGroups(t.pods)
+	t.section(fmt.Sprintf("Launch %s", Count(len(t.p.Launches), "node")))
+	if len(groups) > 8 {
+		t.overview()
+	}
+	for _, g := range groups {
+		l := g.Launches[0]
+		t.line("")
+		price := Dollars(l.Chosen.Price)
+		if len(g.Launches) > 1 {
+			price += " each"
+		}
+		title := fmt.Sprintf("%s  %s  %s", l.Chosen.InstanceType, l.Chosen.CapacityType, l.Chosen.Zone)
+		if len(g.Launches) > 1 {
+			title = fmt.Sprintf("%d x %s", len(g.Launches), title)
+		}
+		t.line("  %s  %s  %s", t.bold(clean(title)), t.green(price), t.dim(clean(nameRange(g.Launches))))
+		t.para("    ", "    ", fmt.Sprintf("pool %s, %s", l.NodePool, Options(l)), t.dim)
+		t.shares(l.Shares(false), "    ")
+		t.groups(g.Pods, "    ")
+		if l.Limited != "" {
+			t.para("    ! ", "      ", l.Limited, t.yellow)
+		}
+		for _, r := range l.Relaxed {
+			t.para("    ~ ", "      ", "dropped preference: "+r, t.yellow)
+		}
+	}
+}
+
+// overview sums a long list of launches up by type.
+func (t *report) overview() {
+	counts := map[string]int{}
+	for i := range t.p.Launches {
+		c := &t.p.Launches[i].Chosen
+		counts[c.InstanceType+" "+c.CapacityType]++
+	}
+	var names []string
+	for n := range counts {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if counts[a] != counts[b] {
+			return counts[b] - counts[a]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%d x %s", counts[n], clean(n))
+	}
+	for _, l := range flow(names, ", ", t.width-2) {
+		t.line("  %s", l)
+	}
+}
+
+// nameRange names launches: all of them when they are few.
+func nameRange(ls []*Launch) string {
+	var names []string
+	for _, l := range ls {
+		names = append(names, l.Name)
+	}
+	return few(names, 3)
+}
+
+// few joins up to n names and counts the rest.
+func few(names []string, n int) string {
+	if len(names) <= n+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+}
+
+// Options says how many offers a launch has and what they cost.
+func Options(l *Launch) string {
+	if len(l.Options) == 0 {
+		return "no other option"
+	}
+	types, zones := map[string]bool{}, map[string]bool{}
+	lo, hi := l.Options[0].Price, l.Options[0].Price
+	for _, o := range l.Options {
+		types[o.InstanceType], zones[o.Zone] = true, true
+		lo, hi = min(lo, o.Price), max(hi, o.Price)
+	}
+	s := fmt.Sprintf("%s (%s, %s)", Count(len(l.Options), "option"), Count(len(types), "type"), Count(len(zones), "zone"))
+	if lo == hi {
+		return s + " at " + Dollars(lo)
+	}
+	return s + " from " + Dollars(lo) + " to " + Dollars(hi)
+}
+
+func (t *report) placements() {
+	if len(t.p.Placements) == 0 {
+		return
+	}
+	groups := t.p.PlacementGroups(t.pods)
+	t.section(fmt.Sprintf("Place %s on nodes that are there or on their way", Count(len(t.p.Placements), "pod")))
+	for _, g := range groups {
+		n := g.Nodes[0]
+		t.line("")
+		var names []string
+		for _, o := range g.Nodes {
+			names = append(names, o.Name)
+		}
+		facts := strings.Join(strings.Fields(n.InstanceType+" "+n.CapacityType+" "+n.Zone), "  ")
+		if n.InFlight {
+			facts += "  on its way"
+		}
+		if n.NodePool != "" {
+			facts += "  pool " + n.NodePool
+		}
+		title := few(names, 3)
+		if len(g.Nodes) > 1 {
+			title = fmt.Sprintf("%d nodes, alike: %s", len(g.Nodes), title)
+		}
+		t.line("  %s  %s", t.bold(clean(title)), t.dim(clean(facts)))
+		if !n.Allocatable.IsZero() {
+			t.shares(n.Shares(false), "    ")
+		}
+		t.groups(g.Pods, "    ")
+	}
+}
+
+func (t *report) cannotRun() {
+	groups := t.p.CannotRun(t.pods)
+	if len(groups) == 0 {
+		return
+	}
+	total := 0
+	for i := range groups {
+		total += groups[i].Count
+	}
+	t.section(Count(total, "pod") + " cannot run")
+	for i := range groups {
+		t.line("")
+		t.verdict(&groups[i])
+	}
+}
+
+func (t *report) verdict(g *VerdictGroup) {
+	v := g.Verdict
+	t.groups(g.Pods, "  ")
+	t.para("    "+t.red(string(v.Code))+"  ", "      ", v.Detail, nil)
+	w := 0
+	for _, p := range v.Pools {
+		w = max(w, utf8.RuneCountInString(p.NodePool))
+	}
+	w = min(w, 24)
+	for i, p := range v.Pools {
+		branch, rest := "    ├─ ", "    │  "
+		if i == len(v.Pools)-1 {
+			branch, rest = "    └─ ", "       "
+		}
+		t.para(branch+t.bold(pad(clean(p.NodePool), w))+"  "+t.red(string(p.Code))+"  ", rest+pad("", w)+"  ", p.Detail, nil)
+	}
+	if do := Info(Telling(v)).Do; do != "" && do != "Nothing." {
+		t.para("    → ", "      ", do, t.dim)
+	}
+}
+
+// Telling is the code that tells what to do: that of the nearest pool, if pools are
+// listed and the verdict itself only sums them up.
+func Telling(v *Verdict) Code {
+	if len(v.Pools) > 0 && v.Code == Unschedulable {
+		return v.Pools[0].Code
+	}
+	return v.Code
+}
+
+func (t *report) remarks() {
+	vs := t.p.Remarks()
+	if len(vs) == 0 {
+		return
+	}
+	t.section("Pools and nodes")
+	for _, v := range vs {
+		t.para("  "+t.bold(clean(v.Object))+"  "+t.yellow(string(v.Code))+"  ", "      ", v.Detail, nil)
+	}
+}
+
+func (t *report) notPlanned() {
+	groups := t.p.NotPlanned(t.pods)
+	if len(groups) == 0 {
+		return
+	}
+	total := 0
+	for i := range groups {
+		total += groups[i].Count
+	}
+	t.section(Count(total, "pod") + " not planned")
+	for _, g := range groups {
+		t.para(fmt.Sprintf("  %s %s  ", left(thousands(int64(g.Count)), 5), t.yellow(string(g.Verdict.Code))), "        ", Info(g.Verdict.Code).Meaning, t.dim)
+		var names []string
+		for i := range g.Pods {
+			names = append(names, clean(g.Pods[i].Label()))
+		}
+		t.para("        ", "        ", few(names, 6), nil)
+	}
+}
+
+func (t *report) warnings() {
+	groups := t.p.WarningGroups()
+	if len(groups) == 0 {
+		return
+	}
+	t.section(Count(len(groups), "warning"))
+	for _, g := range groups {
+		text := g.Detail
+		if len(g.Objects) > 0 {
+			text = few(g.Objects, 4) + ": " + text
+		}
+		t.para("  "+t.yellow(string(g.Code))+"  ", "      ", text, nil)
+	}
+}
+
+func (t *report) explanation(e *Explanation) {
+	t.line("")
+	t.line("%s", t.bold(clean(e.Object)))
+	t.tree(e.Lines, "")
+}
+
+func (t *report) tree(lines []Line, prefix string) {
+	for i := range lines {
+		branch, rest := "├─ ", "│  "
+		if i == len(lines)-1 {
+			branch, rest = "└─ ", "   "
+		}
+		t.para(prefix+branch, prefix+rest, lines[i].Text, nil)
+		t.tree(lines[i].Children, prefix+rest)
+	}
+}
