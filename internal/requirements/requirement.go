@@ -32,6 +32,7 @@ const operators = "In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte"
 // may be copied freely. The zero value allows nothing; build with New or In.
 type Requirement struct {
 	key        string
+	rank       uint8    // of a well-known key among them, from 1; 0 = another key
 	values     []string // sorted, unique, shared between copies, never written
 	lo, hi     int64    // inclusive, when bounded; lo >= 0
 	minValues  int
@@ -46,14 +47,14 @@ type Requirement struct {
 // have, fewer values than minValues. As in Karpenter, NotIn without values allows
 // everything and values of Exists and DoesNotExist are ignored.
 func New(r snapshot.SelectorRequirement) (Requirement, error) {
-	key := Normalize(r.Key)
-	if msg := checkLabelKey(key); msg != "" {
+	q := of(r.Key)
+	q.minValues = r.MinValues
+	if msg := checkLabelKey(q.key); msg != "" {
 		return Requirement{}, fmt.Errorf("label key %q: %s", r.Key, msg)
 	}
 	if r.MinValues < 0 {
 		return Requirement{}, fmt.Errorf("%s %s: minValues %d is negative: use 1 to 50, or leave it out", r.Key, r.Operator, r.MinValues)
 	}
-	q := Requirement{key: key, minValues: r.MinValues}
 	switch r.Operator {
 	case OpIn, OpNotIn:
 		if len(r.Values) == 0 && r.Operator == OpIn {
@@ -112,24 +113,51 @@ func bound(q Requirement, op string, n int64) Requirement {
 	return q
 }
 
+// of begins a requirement of a key: it allows nothing yet.
+func of(key string) Requirement {
+	key = Normalize(key)
+	i, known := slices.BinarySearch(wellKnown, key)
+	if !known {
+		return Requirement{key: key}
+	}
+	return Requirement{key: key, rank: uint8(i + 1)}
+}
+
+// compareKeys is strings.Compare of the keys, without reading those of two
+// well-known keys: these begin alike and are most of what is compared.
+func compareKeys(a, b *Requirement) int {
+	if a.rank != 0 && b.rank != 0 {
+		return int(a.rank) - int(b.rank)
+	}
+	return strings.Compare(a.key, b.key)
+}
+
 // In allows exactly the given values. Without values it allows nothing.
 func In(key string, values ...string) Requirement {
-	return Requirement{key: Normalize(key), values: sortedUnique(values)}
+	q := of(key)
+	q.values = sortedUnique(values)
+	return q
 }
 
 // NotIn allows absence and every value but the given ones.
 func NotIn(key string, values ...string) Requirement {
-	return Requirement{key: Normalize(key), values: sortedUnique(values), complement: true, absent: true}
+	q := In(key, values...)
+	q.complement, q.absent = true, true
+	return q
 }
 
 // Exists allows every value.
 func Exists(key string) Requirement {
-	return Requirement{key: Normalize(key), complement: true}
+	q := of(key)
+	q.complement = true
+	return q
 }
 
 // DoesNotExist allows absence only.
 func DoesNotExist(key string) Requirement {
-	return Requirement{key: Normalize(key), absent: true}
+	q := of(key)
+	q.absent = true
+	return q
 }
 
 func sortedUnique(values []string) []string {

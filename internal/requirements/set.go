@@ -41,18 +41,34 @@ func Parse(entries []snapshot.SelectorRequirement) (Set, error) {
 func FromLabels(labels map[string]string) Set {
 	s := Set{reqs: make([]Requirement, 0, len(labels))}
 	for k, v := range labels {
-		s.Add(Requirement{key: Normalize(k), values: []string{v}})
+		r := of(k)
+		r.values = []string{v}
+		s.Add(r)
 	}
 	return s
 }
 
-func (s *Set) find(key string) (int, bool) {
-	return slices.BinarySearchFunc(s.reqs, key, func(r Requirement, k string) int { return strings.Compare(r.key, k) })
+// find is a binary search without the copies that slices.BinarySearchFunc makes.
+func (s *Set) find(q *Requirement) (int, bool) {
+	lo, hi := 0, len(s.reqs)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		switch c := compareKeys(&s.reqs[mid], q); {
+		case c == 0:
+			return mid, true
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return lo, false
 }
 
 // Get returns the requirement of a key, under its normalised name.
 func (s Set) Get(key string) (Requirement, bool) {
-	if i, ok := s.find(key); ok {
+	q := Requirement{key: key}
+	if i, ok := s.find(&q); ok {
 		return s.reqs[i], true
 	}
 	return Requirement{}, false
@@ -79,13 +95,13 @@ func (s Set) Clone() Set { return Set{reqs: slices.Clone(s.reqs)} }
 // Add narrows the set: requirements of a key that it has are intersected. It
 // changes every copy of the set that is not a Clone.
 func (s *Set) Add(rs ...Requirement) {
-	for _, r := range rs {
-		i, ok := s.find(r.key)
+	for k := range rs {
+		i, ok := s.find(&rs[k])
 		if ok {
-			s.reqs[i] = s.reqs[i].Intersect(r)
+			s.reqs[i] = s.reqs[i].Intersect(rs[k])
 			continue
 		}
-		s.reqs = slices.Insert(s.reqs, i, r)
+		s.reqs = slices.Insert(s.reqs, i, rs[k])
 	}
 }
 
@@ -94,7 +110,7 @@ func (s *Set) AddSet(o Set) { s.Add(o.reqs...) }
 
 // Without returns a copy without one key.
 func (s Set) Without(key string) Set {
-	i, ok := s.find(key)
+	i, ok := s.find(&Requirement{key: key})
 	if !ok {
 		return s
 	}
@@ -189,7 +205,7 @@ func (s *Set) firstConflict(o Set, allowUndefined func(key string) bool) (have, 
 		case j == len(o.reqs):
 			order = -1
 		default:
-			order = strings.Compare(s.reqs[i].key, o.reqs[j].key)
+			order = compareKeys(&s.reqs[i], &o.reqs[j])
 		}
 		switch {
 		case order < 0:

@@ -169,3 +169,23 @@ func BenchmarkIsCompatible(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkIncompatible(b *testing.B) {
+	a, c := NewSet(In("kubernetes.io/arch", "arm64")), NewSet(In("kubernetes.io/arch", "amd64"))
+	b.ReportAllocs()
+	for b.Loop() {
+		if a.IsCompatible(c, WellKnown) {
+			b.Fatal("compatible")
+		}
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	pool := NewSet(In("kubernetes.io/arch", "arm64", "amd64"), In("karpenter.sh/capacity-type", "spot", "on-demand"), Exists("team"))
+	pod := NewSet(In("kubernetes.io/arch", "arm64"), In("team", "web"), NotIn("zone", "a"))
+	b.ReportAllocs()
+	for b.Loop() {
+		s := pool.Clone()
+		s.AddSet(pod)
+	}
+}
