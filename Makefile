@@ -23,6 +23,9 @@ CDK_CLI             := aws-cdk@2.1148.1
 # Modules of their own (each has a go.mod), because their dependencies are heavy.
 NESTED := $(sort $(patsubst %/,%,$(dir $(wildcard infra/go.mod internal/*/go.mod scripts/*/go.mod))))
 
+# The CDK in Go talks to a Node.js process; its remarks about Node.js versions are not ours.
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION ?= $(shell node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
+
 CLUSTER ?=
 CONTEXT ?=
 
@@ -118,7 +121,8 @@ build: check-go ## every function to build/<name>/bootstrap (linux, ARCH=arm64|a
 
 .PHONY: synth
 synth: build check-node check-cluster ## the CloudFormation template: make synth CLUSTER=name [CONTEXT='-c key=value'], into build/cdk.out
-	@scripts/cdk/synth.sh '$(CLUSTER)' $(BUILD)/cdk.out $(CONTEXT)
+	@cd infra && $(GO) run . -o ../$(BUILD)/cdk.out -c cluster='$(CLUSTER)' $(CONTEXT)
+	@ls $(BUILD)/cdk.out/*.template.json
 
 .PHONY: diff
 diff: build check-node check-cluster ## what a deploy would change (AWS credentials needed)

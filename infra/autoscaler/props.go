@@ -1,0 +1,139 @@
+package autoscaler
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kerf.sh/kerf/internal/config"
+)
+
+// Architecture is the processor that the functions run on.
+type Architecture string
+
+// The architectures of Lambda.
+const (
+	ARM64 Architecture = "arm64"
+	AMD64 Architecture = "amd64"
+)
+
+// Props are what a person may choose. The zero value of every field but ClusterName
+// stands for its default.
+type Props struct {
+	// ClusterName is the EKS cluster. Required.
+	ClusterName string
+	// CodeDir holds one folder per function with its bootstrap, as `make build`
+	// leaves them. Default: "../build", which is right for the app in infra.
+	CodeDir string
+	// Architecture the functions were built for. Default: ARM64.
+	Architecture Architecture
+	// LogRetentionDays is how long logs are kept: one of RetentionDays. Default: 30.
+	LogRetentionDays int
+	// PlanMemoryMiB is the memory of the plan function, 128 to 10240. Lambda gives
+	// processor time in proportion: 1769 MiB is one core. Default: 1769.
+	PlanMemoryMiB int
+	// PlanTimeoutSeconds is the longest a plan may take, 3 to 900. Default: 60.
+	PlanTimeoutSeconds int
+	// Settings are the planner's settings, by the keys of docs/config.md.
+	Settings map[string]string
+}
+
+// RetentionDays are the retentions that CloudWatch Logs knows.
+var RetentionDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
+
+// clusterName is what EKS accepts.
+var clusterName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
+
+func (p Props) withDefaults() Props {
+	if p.CodeDir == "" {
+		p.CodeDir = filepath.Join("..", "build")
+	}
+	if p.Architecture == "" {
+		p.Architecture = ARM64
+	}
+	if p.LogRetentionDays == 0 {
+		p.LogRetentionDays = 30
+	}
+	if p.PlanMemoryMiB == 0 {
+		p.PlanMemoryMiB = 1769
+	}
+	if p.PlanTimeoutSeconds == 0 {
+		p.PlanTimeoutSeconds = 60
+	}
+	return p
+}
+
+// validate reports everything that is wrong at once. p has its defaults.
+func (p Props) validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	switch {
+	case p.ClusterName == "":
+		bad("cluster: the name of the EKS cluster is missing (make synth CLUSTER=name, or -c cluster=name)")
+	case !clusterName.MatchString(p.ClusterName):
+		bad("cluster: %q is no name of an EKS cluster: letters, digits, - and _, at most 100, first a letter or digit", p.ClusterName)
+	}
+	if p.Architecture != ARM64 && p.Architecture != AMD64 {
+		bad("architecture: %q is not known; want %s or %s", p.Architecture, ARM64, AMD64)
+	}
+	if !slices.Contains(RetentionDays, p.LogRetentionDays) {
+		bad("logRetentionDays: CloudWatch Logs does not know %d; want one of %s", p.LogRetentionDays, joinInts(RetentionDays))
+	}
+	if p.PlanMemoryMiB < 128 || p.PlanMemoryMiB > 10240 {
+		bad("planMemoryMiB: %d is out of range; Lambda takes 128 to 10240", p.PlanMemoryMiB)
+	}
+	if p.PlanTimeoutSeconds < 3 || p.PlanTimeoutSeconds > 900 {
+		bad("planTimeoutSeconds: %d is out of range; want 3 to 900", p.PlanTimeoutSeconds)
+	}
+	if err := p.checkSettings(); err != nil {
+		errs = append(errs, err)
+	}
+	if len(errs) == 0 {
+		return p.checkCode("plan")
+	}
+	return errors.Join(errs...)
+}
+
+// checkSettings asks the functions' own table, so that a mistake shows here and not
+// in the log of a function that does not start.
+func (p Props) checkSettings() error {
+	var pairs []config.Pair
+	for _, k := range slices.Sorted(maps.Keys(p.Settings)) {
+		pairs = append(pairs, config.Pair{Key: k, Value: p.Settings[k], From: "context"})
+	}
+	if _, err := config.Apply(config.Default(), pairs); err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	return nil
+}
+
+// checkCode looks whether a function was built, and for the right processor: Lambda
+// would only say "exec format error", in a log, later.
+func (p Props) checkCode(fn string) error {
+	file := filepath.Join(p.CodeDir, fn, "bootstrap")
+	f, err := elf.Open(file)
+	if err != nil {
+		return fmt.Errorf("code of function %s: %w; build it with: make build ARCH=%s", fn, err, p.Architecture)
+	}
+	defer f.Close()
+	want := map[Architecture]elf.Machine{ARM64: elf.EM_AARCH64, AMD64: elf.EM_X86_64}[p.Architecture]
+	if f.Machine != want {
+		return fmt.Errorf("code of function %s: %s was built for %s and the function runs on %s; build it with: make build ARCH=%s",
+			fn, file, f.Machine, p.Architecture, p.Architecture)
+	}
+	return nil
+}
+
+func joinInts(ns []int) string {
+	s := make([]string, len(ns))
+	for i, n := range ns {
+		s[i] = strconv.Itoa(n)
+	}
+	return strings.Join(s, ", ")
+}

@@ -1,0 +1,157 @@
+package autoscaler
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf.sh/kerf/internal/config"
+)
+
+// builtCode makes a folder as `make build` leaves it, with programs of one processor
+// that hold nothing but their header. The bytes are always the same, and so are the
+// asset hashes in templates.
+func builtCode(t *testing.T, machine elf.Machine) string {
+	t.Helper()
+	header := make([]byte, 64)
+	copy(header, elf.ELFMAG)
+	header[elf.EI_CLASS], header[elf.EI_DATA], header[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
+	binary.LittleEndian.PutUint16(header[16:], uint16(elf.ET_EXEC))
+	binary.LittleEndian.PutUint16(header[18:], uint16(machine))
+	binary.LittleEndian.PutUint32(header[20:], uint32(elf.EV_CURRENT))
+	binary.LittleEndian.PutUint16(header[52:], 64)
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "plan"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "plan", "bootstrap"), header, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestFromContext(t *testing.T) {
+	tests := []struct {
+		name    string
+		context map[string]any
+		want    Props
+		wantErr []string // parts of the message, in order
+	}{
+		{"as -c gives it", map[string]any{"cluster": "prod", "architecture": "amd64", "logRetentionDays": "7", "planMemoryMiB": "512", "planTimeoutSeconds": "30"},
+			Props{ClusterName: "prod", Architecture: AMD64, LogRetentionDays: 7, PlanMemoryMiB: 512, PlanTimeoutSeconds: 30, Settings: map[string]string{}}, nil},
+		{"as cdk.json gives it", map[string]any{"cluster": "prod", "planMemoryMiB": float64(3008), "RESERVED_ENIS": float64(1), "MIN_VALUES_POLICY": "BestEffort"},
+			Props{ClusterName: "prod", PlanMemoryMiB: 3008, Settings: map[string]string{"RESERVED_ENIS": "1", "MIN_VALUES_POLICY": "BestEffort"}}, nil},
+		{"keys of the CDK", map[string]any{"cluster": "prod", "aws:cdk:bundling-stacks": []any{"**"}, "@aws-cdk/core:newStyleStackSynthesis": true, "aws-cdk:enableDiffNoFail": true},
+			Props{ClusterName: "prod", Settings: map[string]string{}}, nil},
+		{"a key that is not known", map[string]any{"cluster": "prod", "clusterName": "prod"}, Props{},
+			[]string{"context key clusterName: not known; there are cluster, architecture, logRetentionDays, planMemoryMiB, planTimeoutSeconds,", "RESERVED_ENIS"}},
+		{"the cluster by its setting's name", map[string]any{"CLUSTER_NAME": "prod"}, Props{}, []string{"context key CLUSTER_NAME: not known"}},
+		{"several mistakes", map[string]any{"planMemoryMiB": "lots", "logRetentionDays": float64(1.5), "architecture": []any{"arm64"}}, Props{},
+			[]string{"context key architecture: want one value, not []interface", `context key logRetentionDays: want a whole number, not "1.5"`, `context key planMemoryMiB: want a whole number, not "lots"`}},
+		{"zero is not the default", map[string]any{"planMemoryMiB": "0"}, Props{}, []string{"context key planMemoryMiB: 0 is not possible"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := FromContext(tt.context)
+			checkError(t, err, tt.wantErr)
+			if err == nil {
+				if d := cmp.Diff(tt.want, got); d != "" {
+					t.Error(d)
+				}
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	arm, amd := builtCode(t, elf.EM_AARCH64), builtCode(t, elf.EM_X86_64)
+	tests := []struct {
+		name    string
+		props   Props
+		wantErr []string
+	}{
+		{"defaults", Props{ClusterName: "prod", CodeDir: arm}, nil},
+		{"all that can be set", Props{ClusterName: "9_x-Y", CodeDir: amd, Architecture: AMD64, LogRetentionDays: 3653, PlanMemoryMiB: 10240, PlanTimeoutSeconds: 900, Settings: map[string]string{"RESERVED_ENIS": "1"}}, nil},
+		{"no cluster", Props{CodeDir: arm}, []string{"cluster: the name of the EKS cluster is missing"}},
+		{"not a cluster's name", Props{ClusterName: "prod.eu", CodeDir: arm}, []string{`cluster: "prod.eu" is no name of an EKS cluster`}},
+		{"a name too long", Props{ClusterName: strings.Repeat("a", 101), CodeDir: arm}, []string{"is no name of an EKS cluster"}},
+		{"architecture", Props{ClusterName: "prod", CodeDir: arm, Architecture: "x86"}, []string{`architecture: "x86" is not known; want arm64 or amd64`}},
+		{"several at once", Props{ClusterName: "prod", CodeDir: arm, LogRetentionDays: 31, PlanMemoryMiB: 64, PlanTimeoutSeconds: 901},
+			[]string{"logRetentionDays: CloudWatch Logs does not know 31; want one of 1, 3,", "planMemoryMiB: 64 is out of range", "planTimeoutSeconds: 901 is out of range"}},
+		{"a setting that the functions refuse", Props{ClusterName: "prod", CodeDir: arm, Settings: map[string]string{"RESERVED_ENIS": "many"}}, []string{"settings: ", "RESERVED_ENIS"}},
+		{"a setting that does not exist", Props{ClusterName: "prod", CodeDir: arm, Settings: map[string]string{"RESERVED_ENI": "1"}}, []string{"settings: ", "RESERVED_ENI"}},
+		{"not built", Props{ClusterName: "prod", CodeDir: t.TempDir()}, []string{"code of function plan: ", "build it with: make build ARCH=arm64"}},
+		{"built for another processor", Props{ClusterName: "prod", CodeDir: amd}, []string{"was built for EM_X86_64 and the function runs on arm64; build it with: make build ARCH=arm64"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			checkError(t, tt.props.withDefaults().validate(), tt.wantErr)
+		})
+	}
+}
+
+// TestSettings: whatever the functions can be told, the stack can tell them.
+func TestSettings(t *testing.T) {
+	for _, s := range config.Table() {
+		if s.Key == clusterVariable {
+			continue
+		}
+		p, err := FromContext(map[string]any{s.Key: s.Default})
+		if err != nil || p.Settings[s.Key] != s.Default {
+			t.Errorf("%s: got %v, %v", s.Key, p.Settings, err)
+		}
+		if err := p.checkSettings(); err != nil {
+			t.Errorf("%s: its default is refused: %v", s.Key, err)
+		}
+	}
+}
+
+func TestStackName(t *testing.T) {
+	seen := map[string]string{}
+	for _, c := range []string{"prod", "a-b", "a_b", "a_-b", "a-_b"} {
+		n := StackName(c)
+		if other, taken := seen[n]; taken || strings.Contains(n, "_") || !strings.HasPrefix(n, "kerf-") {
+			t.Errorf("%s: stack %s, taken by %q", c, n, other)
+		}
+		seen[n] = c
+	}
+	if got := StackName("prod"); got != "kerf-prod" {
+		t.Error(got)
+	}
+}
+
+func TestRetentionHasNames(t *testing.T) {
+	for _, d := range RetentionDays {
+		if retention(d) == "" {
+			t.Errorf("%d days", d)
+		}
+	}
+}
+
+// checkError compares an error with the parts its message must have, in order; no
+// parts, no error.
+func checkError(t *testing.T, err error, parts []string) {
+	t.Helper()
+	if len(parts) == 0 {
+		if err != nil {
+			t.Errorf("unexpected: %v", err)
+		}
+		return
+	}
+	if err == nil {
+		t.Fatalf("no error, want %q", parts)
+	}
+	rest := err.Error()
+	for _, p := range parts {
+		_, after, ok := strings.Cut(rest, p)
+		if !ok {
+			t.Fatalf("%q is missing, or out of order, in: %v", p, err)
+		}
+		rest = after
+	}
+}

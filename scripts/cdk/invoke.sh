@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Calls a deployed function and prints its answer.
+# usage: invoke.sh CLUSTER FUNCTION EVENT-FILE
+set -euo pipefail
+
+cluster=$1 fn=$2 event=$3
+usage='make invoke CLUSTER=name [FN=plan] EVENT=file.json'
+if [ -z "$cluster" ] || [ -z "$event" ]; then echo "invoke: $usage" >&2; exit 2; fi
+if [ ! -r "$event" ]; then echo "invoke: $event cannot be read; $usage" >&2; exit 2; fi
+if [ "$fn" != plan ]; then echo "not built yet: function $fn (the stack holds plan alone)" >&2; exit 1; fi
+command -v aws >/dev/null || { echo "invoke: the AWS CLI is missing" >&2; exit 1; }
+
+# As StackName in infra/autoscaler/stack.go.
+stack=kerf-${cluster//_/-}
+case $cluster in *_*) stack+=-$(printf %s "$cluster" | sha256sum | cut -c1-6) ;; esac
+
+name=$(aws cloudformation describe-stacks --stack-name "$stack" --output text \
+  --query "Stacks[0].Outputs[?OutputKey=='PlanFunctionName'].OutputValue")
+answer=$(mktemp)
+trap 'rm -f "$answer"' EXIT
+aws lambda invoke --function-name "$name" --cli-binary-format raw-in-base64-out --payload "file://$event" "$answer" >&2
+cat "$answer"
+echo
