@@ -8,12 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/config"
 	"kerf.sh/kerf/internal/handler"
 	"kerf.sh/kerf/internal/kube"
 	"kerf.sh/kerf/internal/plan"
-	"kerf.sh/kerf/internal/provision"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -96,10 +94,6 @@ func read(sources []kube.Source, in handler.Input, now func() time.Time) (*handl
 
 // leftOut says where an object is and why it was left out.
 func leftOut(l *kube.LeftOut) string { return l.Error() }
-
-func solve(s *snapshot.Snapshot, c *catalog.Catalog, explain string) *plan.Plan {
-	return provision.Plan(s, c, provision.Options{Explain: explain})
-}
 
 func lookup(environ []string, key string) string {
 	for i := len(environ) - 1; i >= 0; i-- {

@@ -25,7 +25,7 @@ func (g *PodGroup) Label() string {
 	return fmt.Sprintf("%s x %s", g.Name, thousands(int64(len(g.Pods))))
 }
 
-// Ask is what each pod of the group asks for: "500m 1Gi", then what is out of the
+// Ask is what each pod of the group asks for: "500m 1Gi", "2 CPU 4Gi", then what is out of the
 // ordinary by name ("nvidia.com/gpu 1"); "" when it asks for nothing.
 func (g *PodGroup) Ask() string {
 	if !g.Known {
@@ -35,7 +35,10 @@ func (g *PodGroup) Ask() string {
 	for _, n := range []string{snapshot.CPU, snapshot.Memory} {
 		if v := g.Requests.Get(n); v != 0 {
 			q := Quantity(n, v)
-			if len(q) > 8 {
+			switch {
+			case n == snapshot.CPU && v >= 1000:
+				q = Rounded(n, v) + " CPU"
+			case len(q) > 8:
 				q = Rounded(n, v)
 			}
 			parts = append(parts, q)

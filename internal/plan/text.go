@@ -79,8 +79,7 @@ func (t *report) header() {
 	}
 	t.line("%s  %s", t.bold("Plan for "+name),
 		t.dim(clean(p.Region)+"  "+p.Now.UTC().Format("2006-01-02 15:04:05 UTC")))
-	s := &p.Summary
-	t.para("", "", Outcome(s), nil)
+	t.para("", "", Outcome(t.p), nil)
 	if !p.Complete {
 		reason := "the reading of the cluster is not complete"
 		if len(p.Incomplete) > 0 {
@@ -91,20 +90,24 @@ func (t *report) header() {
 }
 
 // Outcome is the plan in one sentence.
-func Outcome(s *Summary) string {
+func Outcome(p *Plan) string {
+	s := &p.Summary
 	if s.PendingPods == 0 {
 		return "No pod is pending: there is nothing to launch."
 	}
-	launched := s.PendingPods - s.Placed - s.Unschedulable
+	launched := 0
+	for i := range p.Launches {
+		launched += len(p.Launches[i].Pods)
+	}
 	var parts []string
 	if s.Placed > 0 {
-		parts = append(parts, Count(s.Placed, "pod")+" on nodes that are there or on their way")
+		parts = append(parts, thousands(int64(s.Placed))+" on nodes that are there or on their way")
 	}
 	if s.Launches > 0 {
 		parts = append(parts, fmt.Sprintf("%s on %s", thousands(int64(launched)), Count(s.Launches, "new node")))
 	}
 	if s.Unschedulable > 0 {
-		parts = append(parts, thousands(int64(s.Unschedulable))+" unschedulable")
+		parts = append(parts, thousands(int64(s.Unschedulable))+" cannot run")
 	}
 	return Count(s.PendingPods, "pod") + " pending: " + strings.Join(parts, ", ") + "."
 }
@@ -118,7 +121,7 @@ func (t *report) money() {
 		if paint != nil {
 			fig, label = paint(fig), paint(pad(label, 26))
 		}
-		t.line("  %s%s%s  %s", pad(label, 26), fig, t.dim(left(PerMonth(price), 12)), t.dim(note))
+		t.noted("  "+pad(label, 26)+fig+t.dim(left(PerMonth(price), 12)), note)
 	}
 	row("now", s.PriceBefore, t.nodesNote(), nil)
 	row("after this plan", s.PriceAfter, "", t.bold)
@@ -128,12 +131,22 @@ func (t *report) money() {
 		row("launches, dearest options", s.LaunchPriceWorst, over(s.LaunchPriceWorst, s.LaunchPrice, "more, if every cheaper option is gone"), nil)
 		if s.LaunchLowerBound > 0 {
 			row("lower bound", s.LaunchLowerBound, "no plan for these pods and pools costs less", nil)
-			t.line("  %s%s", pad("gap", 26), left(Gap(s.LaunchPrice, s.LaunchLowerBound), 12)+t.dim(pad("", 14)+"by which the launches may exceed the best price"))
+			t.noted("  "+pad("gap", 26)+left(Gap(s.LaunchPrice, s.LaunchLowerBound), 12)+pad("", 12), "the most that the launches exceed the best price")
 		}
 	}
 	if c := p.Catalogue; c.Region != "" || c.Source != "" {
 		t.para("  ", "  ", fmt.Sprintf("Prices: %s, %s, %s", c.Region, c.Date, c.Source), t.dim)
 	}
+}
+
+// noted writes a line with a remark behind it, or below it where that is too wide.
+func (t *report) noted(line, note string) {
+	if note != "" && visible(line)+2+visible(note) > t.width {
+		t.line("%s", line)
+		t.line("      %s", t.dim(note))
+		return
+	}
+	t.line("%s  %s", line, t.dim(note))
 }
 
 func over(price, base int64, note string) string {
@@ -164,6 +177,11 @@ func (t *report) nodesNote() string {
 		note += fmt.Sprintf(", %d of unknown price", unknown)
 	}
 	return note
+}
+
+// legend explains the bars.
+func (t *report) legend() {
+	t.line("  %s", t.dim("░")+" daemonsets  "+t.blue("▓")+" pods that are there  "+t.green("█")+" pods this plan places  "+t.dim("·")+" free")
 }
 
 // bar draws how full a node is: daemonset pods, pods that are there, pods that the

@@ -16,6 +16,7 @@ func (t *report) launches() {
 	if len(groups) > 8 {
 		t.overview()
 	}
+	t.legend()
 	for _, g := range groups {
 		l := g.Launches[0]
 		t.line("")
@@ -106,6 +107,9 @@ func (t *report) placements() {
 	}
 	groups := t.p.PlacementGroups(t.pods)
 	t.section(fmt.Sprintf("Place %s on nodes that are there or on their way", Count(len(t.p.Placements), "pod")))
+	if len(t.p.Launches) == 0 {
+		t.legend()
+	}
 	for _, g := range groups {
 		n := g.Nodes[0]
 		t.line("")
@@ -152,6 +156,9 @@ func (t *report) verdict(g *VerdictGroup) {
 	v := g.Verdict
 	t.groups(g.Pods, "  ")
 	t.para("    "+t.red(string(v.Code))+"  ", "      ", v.Detail, nil)
+	if len(v.Pools) == 1 && v.Pools[0].Code == v.Code && v.Pools[0].Detail == v.Detail {
+		v = &Verdict{Code: v.Code} // said already
+	}
 	w := 0
 	for _, p := range v.Pools {
 		w = max(w, utf8.RuneCountInString(p.NodePool))

@@ -38,8 +38,8 @@ func binary(v int64) string {
 	return strconv.FormatInt(v, 10) + suffixes[i]
 }
 
-// Rounded writes an amount for a person: at most three significant figures or one
-// decimal, "15.9" cores, "57.3Gi".
+// Rounded writes an amount for a person: three significant figures, "15.9" cores,
+// "57.3Gi".
 func Rounded(resource string, v int64) string {
 	switch {
 	case resource == snapshot.CPU:
@@ -60,24 +60,24 @@ func short(f float64) string {
 	switch a := math.Abs(f); {
 	case a >= 100:
 		return strconv.FormatFloat(f, 'f', 0, 64)
-	case a >= 1:
+	case a >= 10:
 		return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0")
 	}
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(f, 'f', 2, 64), "0"), ".")
 }
 
-// Dollars writes a price per hour exactly, with four decimals at least and six at
-// most: "$0.1632".
+// Dollars writes a price per hour for a person: four decimals, six where that
+// would be nothing ("$0.1632", "$0.000042"). JSON has the exact figure.
 func Dollars(p snapshot.Price) string {
 	sign := ""
 	if p < 0 {
 		sign, p = "-", -p
 	}
-	frac := fmt.Sprintf("%06d", p%1_000_000)
-	for len(frac) > 4 && strings.HasSuffix(frac, "0") {
-		frac = frac[:len(frac)-1]
+	if p > 0 && p < 1000 {
+		return fmt.Sprintf("%s$0.%06d", sign, p)
 	}
-	return sign + "$" + thousands(p/1_000_000) + "." + frac
+	p = (p + 50) / 100
+	return fmt.Sprintf("%s$%s.%04d", sign, thousands(p/10_000), p%10_000)
 }
 
 // hoursPerMonth is the convention of AWS price lists.

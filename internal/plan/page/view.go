@@ -75,7 +75,8 @@ type node struct {
 
 // bar is how full a node is of one resource; shares are percent.
 type bar struct {
-	Resource, Figure, Percent   string
+	Resource, Short             string // Short leaves out the vendor's domain
+	Figure, Percent             string
 	Daemons, Used, Added, Spare float64
 	Over                        bool
 }
@@ -106,7 +107,7 @@ func newView(p *plan.Plan) *view {
 	v := &view{
 		Title: "cluster " + p.Cluster, Region: p.Region, ID: p.ID,
 		Time:    p.Now.UTC().Format("2 January 2006, 15:04:05 UTC"),
-		Outcome: plan.Outcome(&p.Summary), Explained: p.Explained, NewNodes: len(p.Launches),
+		Outcome: plan.Outcome(p), Explained: p.Explained, NewNodes: len(p.Launches),
 	}
 	if p.Cluster == "" {
 		v.Title = "a cluster without a name"
@@ -274,7 +275,7 @@ func bars(shares []plan.Share) []bar {
 	for _, s := range shares {
 		sum := s.Daemons + s.Used + s.Added
 		b := bar{
-			Resource: s.Resource, Over: sum > s.Total, Percent: s.Percent(),
+			Resource: s.Resource, Short: s.Resource[strings.LastIndex(s.Resource, "/")+1:], Over: sum > s.Total, Percent: s.Percent(),
 			Figure:  plan.Rounded(s.Resource, sum) + " of " + plan.Rounded(s.Resource, s.Total),
 			Daemons: percent(s.Daemons, s.Total), Used: percent(s.Used, s.Total), Added: percent(s.Added, s.Total),
 		}
