@@ -150,11 +150,19 @@ type shortage struct {
 }
 
 func (s *shortage) String() string {
-	out := fmt.Sprintf("reservations take %s of %s %s", snapshot.FormatQuantity(s.resource, s.takes), snapshot.FormatQuantity(s.resource, s.have), s.resource)
+	out := fmt.Sprintf("reservations take %s of %s %s", s.taken(), snapshot.FormatQuantity(s.resource, s.have), s.resource)
 	if s.blame.Field != "" {
 		out += fmt.Sprintf(" (%s: %q)", s.blame.Field, s.blame.Value)
 	}
 	return out
+}
+
+// taken writes what is reserved, which may be more than is counted.
+func (s *shortage) taken() string {
+	if snapshot.Saturated(s.takes) {
+		return snapshot.FormatQuantity(s.resource, s.takes+1) + " or more"
+	}
+	return snapshot.FormatQuantity(s.resource, s.takes)
 }
 
 // shortage finds the field of the class that takes most of a resource.

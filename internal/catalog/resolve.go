@@ -76,7 +76,7 @@ func (c *Catalog) Resolve(class *snapshot.NodeClass, s snapshot.Settings) ([]Res
 	if usable == 0 && worst != nil && worst.blame.Field != "" {
 		p := worst.blame
 		p.Detail = fmt.Sprintf("leaves nothing on any type: with everything else that is reserved it takes %s, and %s has %s of %s; reserve less",
-			snapshot.FormatQuantity(worst.resource, worst.takes), worstType, snapshot.FormatQuantity(worst.resource, worst.have), worst.resource)
+			worst.taken(), worstType, snapshot.FormatQuantity(worst.resource, worst.have), worst.resource)
 		return nil, &ClassError{Class: class.Name, Problems: []Problem{p}}
 	}
 	return out, nil
