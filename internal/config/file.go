@@ -88,6 +88,9 @@ func parseMap(name, text string) ([]Pair, error) {
 		return nil, nil
 	}
 	root := doc.Content[0]
+	if root.Tag == "!!null" {
+		return nil, nil
+	}
 	if root.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("read settings %s: line %d: want KEY=VALUE lines or a map of KEY: value", name, root.Line)
 	}
