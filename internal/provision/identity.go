@@ -1,0 +1,164 @@
+package provision
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"maps"
+	"slices"
+
+	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/packing"
+	"kerf.sh/kerf/internal/scheduling"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// identity is a hash over everything that decides a plan, after the rules were
+// applied: pools and offers, free capacity, classes with what they may use and
+// their pods, and verdicts. Two worlds that differ only in what no rule reads, or
+// in the clock, have the same identity.
+func identity(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *packing.Problem) string {
+	d := digest{h: sha256.New()}
+	d.str("kerf plan 1")
+	d.str(s.Cluster)
+	d.str(s.Region)
+	d.str(c.Region)
+	d.str(c.Date)
+	d.num(p.CostPerNode, p.OptionPriceCap, int64(p.Seed), p.Work)
+	d.strs(s.Incomplete)
+	d.strs(p.Dims)
+	d.strs(p.LimitDims)
+	for i := range p.Pools {
+		d.str(p.Pools[i].Name)
+		d.num(int64(p.Pools[i].Weight))
+		d.num(p.Pools[i].Remaining...)
+		d.str(string(w.Pools[i].Code))
+		d.str(w.Pools[i].Detail)
+	}
+	for i := range p.Templates {
+		d.template(&w.Templates[i], &p.Templates[i])
+	}
+	for i := range w.Nodes {
+		d.str(w.Nodes[i].Name)
+		d.str(w.Nodes[i].Closed)
+	}
+	for i := range p.Nodes {
+		d.str(p.Nodes[i].Name)
+		d.num(p.Nodes[i].Free...)
+	}
+	var lastOffers *packing.Bitset
+	var lastNodes *uint64
+	for i := range p.Classes {
+		k := &p.Classes[i]
+		d.num(int64(k.Count))
+		d.num(k.Need...)
+		// Classes of the same rules share their sets; those are written once.
+		if len(k.Offers) > 0 && &k.Offers[0] != lastOffers {
+			lastOffers = &k.Offers[0]
+			for _, b := range k.Offers {
+				d.bits(b)
+			}
+		}
+		if len(k.Nodes) > 0 && &k.Nodes[0] != lastNodes {
+			lastNodes = &k.Nodes[0]
+			d.bits(k.Nodes)
+		}
+		d.num(int64(len(k.Conflicts)))
+		for _, o := range k.Conflicts {
+			d.num(int64(o))
+		}
+		for _, n := range w.Classes[i].Pods {
+			d.str(s.Pods[n].Namespace)
+			d.str(s.Pods[n].Name)
+		}
+	}
+	for _, v := range w.Skipped {
+		d.str(v.Object)
+		d.str(string(v.Code))
+	}
+	for _, v := range w.Refused {
+		d.str(v.Object)
+		d.str(string(v.Code))
+	}
+	d.flush()
+	sum := d.h.Sum(nil)
+	return hex.EncodeToString(sum[:12])
+}
+
+// digest writes values to a hash in a form that cannot be mistaken: every string
+// and list carries its length.
+type digest struct {
+	h   hash.Hash
+	buf []byte
+}
+
+func (d *digest) flush() {
+	d.h.Write(d.buf)
+	d.buf = d.buf[:0]
+}
+
+func (d *digest) room() {
+	if len(d.buf) > 4096 {
+		d.flush()
+	}
+}
+
+func (d *digest) str(s string) {
+	d.room()
+	d.buf = binary.AppendUvarint(d.buf, uint64(len(s)))
+	d.buf = append(d.buf, s...)
+}
+
+func (d *digest) strs(list []string) {
+	d.num(int64(len(list)))
+	for _, s := range list {
+		d.str(s)
+	}
+}
+
+func (d *digest) num(list ...int64) {
+	d.room()
+	for _, v := range list {
+		d.buf = binary.AppendVarint(d.buf, v)
+	}
+}
+
+func (d *digest) bits(b packing.Bitset) {
+	d.num(int64(len(b)))
+	for _, v := range b {
+		d.room()
+		d.buf = binary.LittleEndian.AppendUint64(d.buf, v)
+	}
+}
+
+func (d *digest) template(w *scheduling.Template, t *packing.Template) {
+	d.str(t.Name)
+	d.num(int64(t.Pool))
+	for _, k := range slices.Sorted(maps.Keys(w.Labels)) {
+		d.str(k)
+		d.str(w.Labels[k])
+	}
+	for i := range t.Types {
+		d.str(t.Types[i].Name)
+		d.num(t.Types[i].Alloc...)
+		d.num(t.Types[i].Capacity...)
+	}
+	zone, capacity := "", ""
+	for i := range t.Offers {
+		o := &t.Offers[i]
+		if o.Zone != zone || o.Capacity != capacity {
+			zone, capacity = o.Zone, o.Capacity
+			d.str(zone)
+			d.str(capacity)
+		}
+		d.num(int64(o.Type), o.Price, int64(o.Rank), o.Count)
+		if o.Reservation != "" {
+			d.str(o.Reservation)
+		}
+	}
+	for i := range t.MinValues {
+		d.str(t.MinValues[i].Key)
+		d.num(int64(t.MinValues[i].Min))
+	}
+}

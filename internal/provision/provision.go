@@ -1,0 +1,206 @@
+package provision
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/packing"
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/scheduling"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// Options of one plan.
+type Options struct {
+	// Explain names an object whose verdict tree is wanted: pod/NAMESPACE/NAME,
+	// node/NAME or nodepool/NAME; "" = none.
+	Explain string
+}
+
+// planner holds what is needed while a plan is written.
+type planner struct {
+	s    *snapshot.Snapshot
+	c    *catalog.Catalog
+	w    *scheduling.World
+	p    *packing.Problem
+	r    *packing.Result
+	out  *plan.Plan
+	refs []string // "namespace/name" of pods that were named already
+	next []int    // pods of each class given away so far
+}
+
+// Plan decides where the pending pods of a snapshot run: on nodes that exist or
+// are in flight, on nodes to launch, or nowhere, with the reason. It changes
+// neither argument, and equal arguments give equal plans.
+func Plan(s *snapshot.Snapshot, c *catalog.Catalog, opts Options) *plan.Plan {
+	w := scheduling.New(s, c)
+	p := w.Problem()
+	r := packing.Solve(p)
+	pl := &planner{s: s, c: c, w: w, p: p, r: r, next: make([]int, len(w.Classes))}
+	pl.out = &plan.Plan{
+		Now: s.Now, Cluster: s.Cluster, Region: s.Region,
+		Complete: len(s.Incomplete) == 0, Incomplete: s.Incomplete,
+		Catalogue: plan.CatalogueInfo{Region: c.Region, Date: c.Date, Source: c.Source, Types: len(c.Types)},
+	}
+	pl.placements()
+	pl.launches()
+	pl.unplaced()
+	pl.nodes()
+	pl.bounds()
+	pl.warnings()
+	pl.summary()
+	pl.out.ID = identity(s, c, w, p)
+	if opts.Explain != "" {
+		pl.out.Explained = pl.explain(opts.Explain)
+	}
+	return pl.out
+}
+
+// take gives away the next n pods of a class, in the order of names.
+func (pl *planner) take(class, n int) []int32 {
+	from := pl.next[class]
+	pl.next[class] += n
+	return pl.w.Classes[class].Pods[from:pl.next[class]]
+}
+
+func (pl *planner) ref(pod int32) string { return pl.s.Pods[pod].Ref() }
+
+func (pl *planner) placements() {
+	total := 0
+	for _, p := range pl.r.Placed {
+		total += p.Count
+	}
+	if total == 0 {
+		return
+	}
+	pl.out.Placements = make([]plan.Placement, 0, total)
+	for _, p := range pl.r.Placed {
+		for _, i := range pl.take(p.Class, p.Count) {
+			pl.out.Placements = append(pl.out.Placements, plan.Placement{Pod: pl.ref(i), Node: pl.p.Nodes[p.Node].Name})
+		}
+	}
+	slices.SortFunc(pl.out.Placements, func(a, b plan.Placement) int { return strings.Compare(a.Pod, b.Pod) })
+}
+
+func (pl *planner) launches() {
+	perPool := make([]int, len(pl.w.Pools))
+	pl.out.Launches = make([]plan.Launch, 0, len(pl.r.Launches))
+	var prev *packing.Launch
+	for i := range pl.r.Launches {
+		l := &pl.r.Launches[i]
+		t := &pl.w.Templates[l.Template]
+		pool := &pl.w.Pools[t.Pool]
+		perPool[t.Pool]++
+		out := plan.Launch{
+			Name:     pool.Spec.Name + "-" + strconv.Itoa(perPool[t.Pool]),
+			NodePool: pool.Spec.Name, NodeClass: pool.Class.Name,
+			Labels: t.NodeLabels(l.Chosen), Daemons: t.Daemons(l.Chosen), Allocatable: t.Type(l.Chosen).Allocatable,
+			Chosen: pl.offer(l.Template, l.Chosen), Worst: l.Worst, Limited: l.Limited,
+		}
+		// Launches that are alike share their options, as in the result.
+		if prev != nil && prev.Template == l.Template && sameInts(prev.Options, l.Options) {
+			out.Options = pl.out.Launches[i-1].Options
+		} else {
+			out.Options = pl.options(l)
+		}
+		out.Requests = out.Daemons
+		pods := 0
+		for _, c := range l.Contents {
+			pods += c.Count
+		}
+		out.Pods = make([]string, 0, pods)
+		for _, c := range l.Contents {
+			for _, k := range pl.take(c.Class, c.Count) {
+				out.Pods = append(out.Pods, pl.ref(k))
+			}
+			out.Requests = out.Requests.Add(times(pl.w.Classes[c.Class].Requests, int64(c.Count)))
+		}
+		slices.Sort(out.Pods)
+		pl.out.Launches = append(pl.out.Launches, out)
+		prev = l
+	}
+	// By pool; within one the numbers go up already.
+	slices.SortStableFunc(pl.out.Launches, func(a, b plan.Launch) int { return strings.Compare(a.NodePool, b.NodePool) })
+}
+
+func sameInts(a, b []int) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
+func (pl *planner) offer(template, o int) plan.Offer {
+	t := &pl.p.Templates[template]
+	f := &t.Offers[o]
+	return plan.Offer{InstanceType: t.Types[f.Type].Name, Zone: f.Zone, CapacityType: f.Capacity, Price: f.Price, ReservationID: f.Reservation}
+}
+
+func (pl *planner) options(l *packing.Launch) []plan.Offer {
+	out := make([]plan.Offer, len(l.Options))
+	for i, o := range l.Options {
+		out[i] = pl.offer(l.Template, o)
+	}
+	slices.SortFunc(out, func(a, b plan.Offer) int {
+		return cmp.Or(cmp.Compare(a.Price, b.Price), strings.Compare(a.InstanceType, b.InstanceType),
+			strings.Compare(a.Zone, b.Zone), strings.Compare(a.CapacityType, b.CapacityType), strings.Compare(a.ReservationID, b.ReservationID))
+	})
+	return out
+}
+
+// times multiplies a request, saturating.
+func times(r snapshot.Resources, n int64) snapshot.Resources {
+	mul := func(v int64) int64 {
+		if v > snapshot.MaxQuantity/max(n, 1) {
+			return snapshot.MaxQuantity
+		}
+		return v * n
+	}
+	out := snapshot.Resources{CPU: mul(r.CPU), Memory: mul(r.Memory), Ephemeral: mul(r.Ephemeral), Pods: mul(r.Pods)}
+	for k, v := range r.Extended {
+		if out.Extended == nil {
+			out.Extended = make(map[string]int64, len(r.Extended))
+		}
+		out.Extended[k] = mul(v)
+	}
+	return out
+}
+
+// warnings sorts what was remarked on.
+func (pl *planner) warnings() {
+	if pl.s.Region != "" && pl.c.Region != "" && pl.s.Region != pl.c.Region {
+		pl.warn("", plan.CatalogueOfOther, "the cluster is in "+pl.s.Region+", but types and prices are those of "+pl.c.Region)
+	}
+	pl.out.Warnings = append(pl.out.Warnings, pl.w.Warnings...)
+	slices.SortFunc(pl.out.Warnings, func(a, b plan.Warning) int {
+		return cmp.Or(strings.Compare(a.Object, b.Object), cmp.Compare(a.Code, b.Code), strings.Compare(a.Detail, b.Detail))
+	})
+	pl.out.Warnings = slices.Compact(pl.out.Warnings)
+}
+
+func (pl *planner) warn(object string, code plan.Code, detail string) {
+	pl.out.Warnings = append(pl.out.Warnings, plan.Warning{Object: object, Code: code, Detail: detail})
+}
+
+func (pl *planner) summary() {
+	s := &pl.out.Summary
+	s.Placed, s.Launches = len(pl.out.Placements), len(pl.out.Launches)
+	for i := range pl.out.Launches {
+		l := &pl.out.Launches[i]
+		s.PendingPods += len(l.Pods)
+		s.LaunchPrice += l.Chosen.Price
+		s.LaunchPriceWorst += l.Worst
+	}
+	s.Unschedulable = len(pl.w.Refused)
+	for i := range pl.r.Unplaced {
+		s.Unschedulable += pl.r.Unplaced[i].Count
+	}
+	s.PendingPods += s.Placed + s.Unschedulable
+	for i := range pl.out.Nodes {
+		s.PriceBefore += pl.out.Nodes[i].Price
+	}
+	s.PriceAfter = s.PriceBefore + s.LaunchPrice
+	for i := range pl.out.Bounds {
+		s.LaunchLowerBound += pl.out.Bounds[i].Total
+	}
+}

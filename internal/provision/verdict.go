@@ -1,0 +1,56 @@
+package provision
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/scheduling"
+)
+
+// unplaced writes the verdicts: pods that are no candidates, pods that rules
+// refuse, and pods that no pool can host. Pods of one class share a reason.
+func (pl *planner) unplaced() {
+	pl.out.Verdicts = append(pl.out.Verdicts, pl.w.Skipped...)
+	pl.out.Verdicts = append(pl.out.Verdicts, pl.w.Refused...)
+	for i := range pl.r.Unplaced {
+		u := &pl.r.Unplaced[i]
+		v := pl.verdict(u.Class)
+		for _, k := range pl.take(u.Class, u.Count) {
+			v.Object = "pod/" + pl.ref(k)
+			pl.out.Verdicts = append(pl.out.Verdicts, v)
+		}
+	}
+	slices.SortFunc(pl.out.Verdicts, func(a, b plan.Verdict) int { return strings.Compare(a.Object, b.Object) })
+}
+
+// verdict is the reason for a class that was not placed, Object left out: the
+// code that its pools have in common, and the nearest miss.
+func (pl *planner) verdict(class int) plan.Verdict {
+	reasons := pl.reasons(class)
+	if len(reasons) == 0 {
+		return plan.Verdict{Code: plan.NoNodePool, Detail: "there is no NodePool, and no existing node can host the pod"}
+	}
+	v := plan.Verdict{Code: reasons[0].Code, Pools: make([]plan.PoolVerdict, len(reasons))}
+	for i := range reasons {
+		v.Pools[i] = reasons[i].PoolVerdict
+		if reasons[i].Code != v.Code {
+			v.Code = plan.Unschedulable
+		}
+	}
+	v.Detail = reasons[0].Detail
+	if len(reasons) > 1 {
+		v.Detail = fmt.Sprintf("nearest of %d NodePools is %s: %s", len(reasons), reasons[0].NodePool, reasons[0].Detail)
+	}
+	return v
+}
+
+func (pl *planner) reasons(class int) []scheduling.Reason {
+	for i := range pl.r.Unplaced {
+		if u := &pl.r.Unplaced[i]; u.Class == class {
+			return pl.w.Explain(class, u.Limits, pl.r.Exhausted)
+		}
+	}
+	return pl.w.Explain(class, nil, pl.r.Exhausted)
+}

@@ -1,0 +1,125 @@
+package scheduling
+
+import (
+	"cmp"
+	"slices"
+
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// Class is a set of pods that are the same to every rule and ask for the same.
+type Class struct {
+	Rules int // index in World.Rules
+	// Requests is what one pod asks for, pods=1 included.
+	Requests snapshot.Resources
+	// Pods are indices in Snapshot.Pods, in the order of names.
+	Pods []int32
+}
+
+// Groups are the planned pods as classes.
+type Groups struct {
+	// Rep holds, per rules-key, a pod that has these rules.
+	Rep     []int32
+	Classes []Class
+}
+
+// Group sorts pods into classes: largest CPU first, then largest memory, then the
+// name of the first pod. list holds indices in pods, in the order of names.
+// labelKeys are the pod labels that some selector in play can see; pods that
+// differ in others are equal.
+//
+// It allocates per class and once per call, never per pod.
+func Group(pods []snapshot.Pod, list []int32, labelKeys []string) Groups {
+	type entry struct {
+		rep   int32 // pod
+		rules int32
+		count int32
+		next  int32 // of the same hash; -1 = none
+	}
+	var (
+		g        Groups
+		entries  []entry
+		ruleNext []int32
+		rules    = map[uint64]int32{}
+		classes  = map[uint64]int32{}
+		of       = make([]int32, len(list))
+	)
+	lastHash, lastRules := uint64(0), int32(-1)
+	for n, i := range list {
+		p := &pods[i]
+		h := hashRules(p, labelKeys)
+		r := lastRules
+		if r < 0 || h != lastHash || !sameRules(p, &pods[g.Rep[r]], labelKeys) {
+			head, ok := rules[h]
+			if !ok {
+				head = -1
+			}
+			for r = head; r >= 0 && !sameRules(p, &pods[g.Rep[r]], labelKeys); r = ruleNext[r] {
+			}
+			if r < 0 {
+				r = int32(len(g.Rep))
+				g.Rep = append(g.Rep, i)
+				ruleNext = append(ruleNext, head)
+				rules[h] = r
+			}
+			lastHash, lastRules = h, r
+		}
+		h = mix(hashRequests(&p.Spec.Requests), uint64(r))
+		head, ok := classes[h]
+		if !ok {
+			head = -1
+		}
+		c := head
+		for ; c >= 0; c = entries[c].next {
+			if e := &entries[c]; e.rules == r && sameRequests(&p.Spec.Requests, &pods[e.rep].Spec.Requests) {
+				break
+			}
+		}
+		if c < 0 {
+			c = int32(len(entries))
+			entries = append(entries, entry{rep: i, rules: r, next: head})
+			classes[h] = c
+		}
+		entries[c].count++
+		of[n] = c
+	}
+	g.Classes = make([]Class, len(entries))
+	backing := make([]int32, 0, len(list))
+	for c := range entries {
+		e := &entries[c]
+		k := len(backing)
+		backing = backing[:k+int(e.count)]
+		g.Classes[c] = Class{Rules: int(e.rules), Requests: pods[e.rep].Spec.Requests, Pods: backing[k:k:len(backing)]}
+	}
+	for n, i := range list {
+		c := &g.Classes[of[n]]
+		c.Pods = append(c.Pods, i)
+	}
+	slices.SortFunc(g.Classes, func(a, b Class) int {
+		if c := cmp.Or(cmp.Compare(b.Requests.CPU, a.Requests.CPU), cmp.Compare(b.Requests.Memory, a.Requests.Memory)); c != 0 {
+			return c
+		}
+		return comparePods(&pods[a.Pods[0]], &pods[b.Pods[0]])
+	})
+	g.renumber()
+	return g
+}
+
+// renumber puts rules-keys in the order in which the sorted classes use them.
+func (g *Groups) renumber() {
+	to := make([]int, len(g.Rep))
+	rep := make([]int32, 0, len(g.Rep))
+	for i := range g.Classes {
+		c := &g.Classes[i]
+		if to[c.Rules] == 0 {
+			rep = append(rep, c.Pods[0])
+			to[c.Rules] = len(rep)
+		}
+		c.Rules = to[c.Rules] - 1
+	}
+	g.Rep = rep
+}
+
+func comparePods(a, b *snapshot.Pod) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+}

@@ -1,0 +1,114 @@
+package scheduling
+
+import (
+	"fmt"
+	"strings"
+
+	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/requirements"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// Rules is where a pod may run, requests left out: everything that pods of one
+// rules-key have in common.
+type Rules struct {
+	Spec *snapshot.PodSpec
+	// Alternatives are the OR terms of the required node affinity, each with the
+	// node selector: a node must satisfy every requirement of one of them. A pod
+	// without either has one empty alternative; none at all means that nothing
+	// can match.
+	Alternatives [][]requirements.Requirement
+	// refused says why pods with these rules are not planned; "" = they are.
+	refused plan.Code
+	detail  string
+}
+
+// compileRules reads the node selector and required node affinity of a pod. The
+// terms are a real union. Karpenter tries the first one and drops it when that
+// fails, which in the end is the same.
+func compileRules(spec *snapshot.PodSpec) Rules {
+	r := Rules{Spec: spec}
+	var base []requirements.Requirement
+	for _, k := range sortedKeys(spec.NodeSelector) {
+		q, err := requirements.New(snapshot.SelectorRequirement{Key: k, Operator: requirements.OpIn, Values: []string{spec.NodeSelector[k]}})
+		if err != nil {
+			return r.refuse(plan.InvalidSelector, "spec.nodeSelector: "+err.Error())
+		}
+		base = append(base, q)
+	}
+	if spec.Required == nil {
+		r.Alternatives = [][]requirements.Requirement{base}
+		return r
+	}
+	for i := range spec.Required {
+		t := &spec.Required[i]
+		if len(t.Fields) > 0 {
+			return r.refuse(plan.MatchFieldsUsed, fmt.Sprintf("required node affinity term %d uses matchFields, which name nodes that exist; no new node can match", i))
+		}
+		if len(t.Expressions) == 0 {
+			continue // an empty term matches no node
+		}
+		alt := append(make([]requirements.Requirement, 0, len(base)+len(t.Expressions)), base...)
+		for _, e := range t.Expressions {
+			q, err := requirements.New(e)
+			if err == nil && (e.Operator == requirements.OpGte || e.Operator == requirements.OpLte) {
+				err = fmt.Errorf("%s %s: Kubernetes has no such operator in pods; use Gt or Lt", e.Key, e.Operator)
+			}
+			if err != nil {
+				return r.refuse(plan.InvalidSelector, fmt.Sprintf("required node affinity term %d: %s", i, err))
+			}
+			alt = append(alt, q)
+		}
+		r.Alternatives = append(r.Alternatives, alt)
+	}
+	return r
+}
+
+func (r Rules) refuse(code plan.Code, detail string) Rules {
+	r.refused, r.detail = code, detail
+	return r
+}
+
+// restrict refuses rules that no pod may have who waits for a new node: labels
+// that are not the user's to choose, and the wish to avoid all NodePools.
+func (r Rules) restrict() Rules {
+	if r.refused != "" {
+		return r
+	}
+	avoid := len(r.Alternatives) > 0
+	for _, alt := range r.Alternatives {
+		avoids := false
+		for i := range alt {
+			key := alt[i].Key()
+			if key == catalog.LabelNodePool && alt[i].Empty() && alt[i].AllowsAbsent() {
+				avoids = true
+			}
+			if err := requirements.Restricted(key); err != nil && key != catalog.LabelNodeClass {
+				return r.refuse(plan.InvalidSelector, err.Error())
+			}
+		}
+		avoid = avoid && avoids
+	}
+	if avoid {
+		return r.refuse(plan.RefusesNodePools, "requires "+catalog.LabelNodePool+" DoesNotExist: no node is launched for it")
+	}
+	return r
+}
+
+// String lists the requirements as people write them.
+func altString(alt []requirements.Requirement) string {
+	parts := make([]string, len(alt))
+	for i := range alt {
+		parts[i] = alt[i].String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+// satisfied evaluates a requirement on what a node has for its label.
+func satisfied(r *requirements.Requirement, value string, present bool) bool {
+	if !present {
+		return r.AllowsAbsent()
+	}
+	return r.Has(value)
+}

@@ -1,0 +1,447 @@
+package scheduling
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/packing"
+	"kerf.sh/kerf/internal/requirements"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// Template is a kind of node that can be launched: a pool with a concrete value
+// for every label that it leaves open.
+type Template struct {
+	Pool int // index in World.Pools
+	Name string
+	// Labels are those of every node of the template; type and offer add theirs.
+	Labels map[string]string
+
+	u         *universe
+	taints    []snapshot.Taint
+	types     []int32 // universe types
+	offers    []int32 // universe offers
+	offerType []int32 // position in types, by offer
+	full      packing.Bitset
+	daemons   daemonGroups
+	dropped   []dropped
+	conds     []condition // scratch of match
+	mask      []bool
+}
+
+// dropped is a type on which daemon pods leave no room.
+type dropped struct {
+	typ      int32
+	resource string
+	short    int64
+}
+
+// buildTemplates makes the templates of every pool that can launch.
+func (w *World) buildTemplates() {
+	for i := range w.Pools {
+		p := &w.Pools[i]
+		if p.Code != "" {
+			continue
+		}
+		for k, labels := range w.variants(p) {
+			name := p.Spec.Name
+			if k > 0 {
+				name += "~" + strconv.Itoa(k)
+			}
+			t := newTemplate(p.u, p.Spec.Taints, labels, p.types, p.offers)
+			t.Pool, t.Name = i, name
+			t.daemons = w.groupDaemons(t)
+			w.dropFull(t)
+			if k == 0 && !w.checkMinValues(p, t) {
+				break
+			}
+			w.Templates = append(w.Templates, *t)
+		}
+	}
+}
+
+func newTemplate(u *universe, taints []snapshot.Taint, labels map[string]string, types, offers []int32) *Template {
+	t := &Template{u: u, taints: taints, Labels: labels, types: types, offers: offers}
+	t.index()
+	return t
+}
+
+// index computes what follows from types and offers.
+func (t *Template) index() {
+	t.offerType = make([]int32, len(t.offers))
+	k := int32(0)
+	for o, of := range t.offers {
+		for t.types[k] != t.u.offers[of].typ {
+			k++
+		}
+		t.offerType[o] = k
+	}
+	t.full = packing.NewBitset(len(t.offers))
+	for i := range t.full {
+		t.full[i] = ^uint64(0)
+	}
+	if r := len(t.offers) & 63; r != 0 {
+		t.full[len(t.full)-1] = 1<<r - 1
+	}
+	t.mask = make([]bool, len(t.types))
+}
+
+// dropFull takes out the types that have nothing left after daemon pods.
+func (w *World) dropFull(t *Template) {
+	keep := make([]bool, len(t.types))
+	for i, ti := range t.types {
+		g := &t.daemons.groups[t.daemons.of[i]]
+		resource, short := lacking(&t.u.types[ti].Allocatable, &g.requests)
+		keep[i] = resource == ""
+		if !keep[i] {
+			t.dropped = append(t.dropped, dropped{ti, resource, short})
+		}
+	}
+	if len(t.dropped) == 0 {
+		return
+	}
+	var types, of, offers []int32
+	for i := range t.types {
+		if keep[i] {
+			types = append(types, t.types[i])
+			of = append(of, t.daemons.of[i])
+		}
+	}
+	for o := range t.offers {
+		if keep[t.offerType[o]] {
+			offers = append(offers, t.offers[o])
+		}
+	}
+	t.types, t.offers, t.daemons.of = types, offers, of
+	t.index()
+}
+
+// lacking names the first resource that goes below zero when daemon pods are on
+// an empty node, and by how much.
+func lacking(alloc, daemons *snapshot.Resources) (string, int64) {
+	for _, k := range []string{snapshot.CPU, snapshot.Memory, snapshot.Pods, snapshot.EphemeralStorage} {
+		if left := alloc.Get(k) - daemons.Get(k); left < 0 {
+			return k, -left
+		}
+	}
+	if len(daemons.Extended) == 0 {
+		return "", 0
+	}
+	for _, k := range sortedKeys(daemons.Extended) {
+		if left := alloc.Extended[k] - daemons.Extended[k]; left < 0 {
+			return k, -left
+		}
+	}
+	return "", 0
+}
+
+// toleratedBy reports whether tolerations cover the taints of the template's
+// nodes. Startup taints go before a pod runs there and are no concern here. With
+// preferences relaxed, PreferNoSchedule does not count.
+func (t *Template) toleratedBy(tolerations []snapshot.Toleration, relaxed bool) bool {
+	for i := range t.taints {
+		if relaxed && t.taints[i].Effect == preferNoSchedule {
+			continue
+		}
+		if !Tolerates(tolerations, &t.taints[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// match returns the offers that satisfy one of the alternatives of the rules; nil
+// when none does. The result may be shared: do not write to it.
+func (t *Template) match(r *Rules) packing.Bitset {
+	var out packing.Bitset
+	for _, alt := range r.Alternatives {
+		bits := t.matchAlt(alt)
+		switch {
+		case bits == nil:
+		case out == nil:
+			out = bits
+		default:
+			out = out.Clone()
+			for i := range out {
+				out[i] |= bits[i]
+			}
+		}
+	}
+	return out
+}
+
+func (t *Template) matchAlt(alt []requirements.Requirement) packing.Bitset {
+	t.conds = t.conds[:0]
+	masked := false
+	var buf [64]bool
+	for i := range alt {
+		r := &alt[i]
+		key := r.Key()
+		if v, ok := t.label(key); ok {
+			if !r.Has(v) {
+				return nil
+			}
+			continue
+		}
+		if !offerKey(key) && !t.u.typeKey(key) {
+			if !r.AllowsAbsent() {
+				return nil
+			}
+			continue
+		}
+		c := t.u.column(key)
+		if offerKey(key) {
+			t.conds = append(t.conds, condition{c, c.table(r, nil)})
+			continue
+		}
+		ok := c.table(r, buf[:0])
+		if !masked {
+			masked = true
+			for k := range t.mask {
+				t.mask[k] = true
+			}
+		}
+		for k, ti := range t.types {
+			t.mask[k] = t.mask[k] && ok[c.ids[ti]+1]
+		}
+	}
+	if !masked && len(t.conds) == 0 {
+		if len(t.offers) == 0 {
+			return nil
+		}
+		return t.full
+	}
+	out := packing.NewBitset(len(t.offers))
+	any := false
+next:
+	for o, of := range t.offers {
+		if masked && !t.mask[t.offerType[o]] {
+			continue
+		}
+		for _, c := range t.conds {
+			if !c.ok[c.col.ids[of]+1] {
+				continue next
+			}
+		}
+		out.Set(o)
+		any = true
+	}
+	if !any {
+		return nil
+	}
+	return out
+}
+
+// label is a label that all nodes of the template have.
+func (t *Template) label(key string) (string, bool) {
+	if v, ok := t.Labels[key]; ok {
+		return v, true
+	}
+	switch key {
+	case labelRegistered, labelInitialized:
+		return "true", true // in the end; DaemonSets select them
+	}
+	return "", false
+}
+
+const (
+	labelRegistered  = "karpenter.sh/registered"
+	labelInitialized = "karpenter.sh/initialized"
+)
+
+// NodeLabels are the labels of a node launched as an offer of the template.
+func (t *Template) NodeLabels(o int) map[string]string {
+	of := &t.u.offers[t.offers[o]]
+	out := make(map[string]string, len(t.Labels)+32)
+	for k, v := range t.u.types[of.typ].Labels {
+		out[k] = v
+	}
+	for _, k := range []string{catalog.LabelZone, catalog.LabelZoneID, catalog.LabelCapacityType, catalog.LabelReservationID, catalog.LabelReservationType} {
+		if v, ok := of.label(k); ok {
+			out[k] = v
+		}
+	}
+	for k, v := range t.Labels {
+		out[k] = v
+	}
+	return out
+}
+
+// Type is the resolved type of an offer.
+func (t *Template) Type(o int) *catalog.Resolved { return &t.u.types[t.u.offers[t.offers[o]].typ] }
+
+// Daemons is what daemon pods take on a node of an offer.
+func (t *Template) Daemons(o int) snapshot.Resources {
+	return t.daemons.groups[t.daemons.of[t.offerType[o]]].requests
+}
+
+// Offer is an offer of the template as a plan shows it.
+func (t *Template) offer(o int) *offer { return &t.u.offers[t.offers[o]] }
+
+// variants are the label sets of a pool's templates. The first has the default of
+// every open label; more are made for the values that pending pods ask for, and
+// for combinations of them, so that pods that agree can share a node.
+func (w *World) variants(p *Pool) []map[string]string {
+	base := map[string]string{}
+	for k, v := range p.labels {
+		base[k] = v
+	}
+	for _, o := range p.open {
+		if !o.absent {
+			base[o.key] = o.def
+		}
+	}
+	out := []map[string]string{base}
+	if len(p.open) == 0 {
+		return out
+	}
+	asked := w.assignments(p)
+	for _, a := range asked {
+		m := make(map[string]string, len(base)+len(a))
+		for k, v := range base {
+			m[k] = v
+		}
+		for i, v := range a {
+			if v.set {
+				m[p.open[i].key] = v.value
+			}
+		}
+		if !slices.ContainsFunc(out, func(o map[string]string) bool { return maps.Equal(o, m) }) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// assigned is a value given to an open label.
+type assigned struct {
+	set   bool
+	value string
+}
+
+// Bounds on how many templates one pool becomes.
+const (
+	maxValuesPerAlternative = 16
+	maxMergedAssignments    = 64
+)
+
+// assignments are the values of open labels that pending pods ask for, one entry
+// per open label, sorted and distinct.
+func (w *World) assignments(p *Pool) [][]assigned {
+	seen := map[string]bool{}
+	var out [][]assigned
+	add := func(a []assigned) bool {
+		var b strings.Builder
+		any := false
+		for _, v := range a {
+			if v.set {
+				any = true
+				b.WriteByte('=')
+				b.WriteString(v.value)
+			}
+			b.WriteByte(';')
+		}
+		if !any || seen[b.String()] {
+			return false
+		}
+		seen[b.String()] = true
+		out = append(out, a)
+		return true
+	}
+	for i := range w.Rules {
+		if w.Rules[i].refused != "" {
+			continue
+		}
+		for _, alt := range w.Rules[i].Alternatives {
+			for _, a := range askedValues(p, alt) {
+				add(a)
+			}
+		}
+	}
+	for i := 0; i < len(out) && len(out) < maxMergedAssignments; i++ {
+		for k := 0; k < i && len(out) < maxMergedAssignments; k++ {
+			if m, ok := merge(out[i], out[k]); ok {
+				add(m)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b []assigned) int {
+		for i := range a {
+			if a[i].set != b[i].set {
+				if a[i].set {
+					return 1
+				}
+				return -1
+			}
+			if c := cmp.Compare(a[i].value, b[i].value); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	return out
+}
+
+// askedValues are the ways in which one alternative of a pod fixes open labels.
+// Labels whose default will do stay open.
+func askedValues(p *Pool, alt []requirements.Requirement) [][]assigned {
+	list := [][]assigned{make([]assigned, len(p.open))}
+	for i := range p.open {
+		o := &p.open[i]
+		r, asked := o.req, false
+		for k := range alt {
+			if alt[k].Key() == o.key {
+				r, asked = r.Intersect(alt[k]), true
+			}
+		}
+		if !asked || o.absent && r.AllowsAbsent() {
+			continue
+		}
+		values, complement := r.Values()
+		if complement {
+			if !o.absent && r.Has(o.def) {
+				continue
+			}
+			v, ok := r.Any()
+			if !ok {
+				return nil
+			}
+			values = []string{v}
+		}
+		if len(values) == 0 {
+			return nil
+		}
+		var next [][]assigned
+		for _, a := range list {
+			for _, v := range values {
+				if len(next) == maxValuesPerAlternative {
+					break
+				}
+				b := slices.Clone(a)
+				b[i] = assigned{true, v}
+				next = append(next, b)
+			}
+		}
+		list = next
+	}
+	return list
+}
+
+// merge joins two assignments that do not contradict each other.
+func merge(a, b []assigned) ([]assigned, bool) {
+	out := slices.Clone(a)
+	for i := range b {
+		switch {
+		case !b[i].set:
+		case !out[i].set:
+			out[i] = b[i]
+		case out[i].value != b[i].value:
+			return nil, false
+		}
+	}
+	return out, true
+}

@@ -1,0 +1,116 @@
+package scheduling
+
+import (
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// volumes finds claims, volumes and storage classes by name.
+type volumes struct {
+	claims         map[[2]string]*snapshot.PersistentVolumeClaim
+	volumes        map[string]*snapshot.PersistentVolume
+	classes        map[string]*snapshot.StorageClass
+	defaultStorage string
+}
+
+func newVolumes(s *snapshot.Snapshot) *volumes {
+	v := &volumes{
+		claims:  make(map[[2]string]*snapshot.PersistentVolumeClaim, len(s.Claims)),
+		volumes: make(map[string]*snapshot.PersistentVolume, len(s.Volumes)),
+		classes: make(map[string]*snapshot.StorageClass, len(s.StorageClasses)),
+	}
+	for i := range s.Claims {
+		v.claims[[2]string{s.Claims[i].Namespace, s.Claims[i].Name}] = &s.Claims[i]
+	}
+	for i := range s.Volumes {
+		v.volumes[s.Volumes[i].Name] = &s.Volumes[i]
+	}
+	for i := range s.StorageClasses {
+		c := &s.StorageClasses[i]
+		v.classes[c.Name] = c
+		if c.Default && (v.defaultStorage == "" || c.Name < v.defaultStorage) {
+			v.defaultStorage = c.Name
+		}
+	}
+	return v
+}
+
+// claim returns the claim of a volume: an existing one, or the one that a generic
+// ephemeral volume will create. The name is for messages.
+func (v *volumes) claim(p *snapshot.Pod, vol *snapshot.Volume) (c *snapshot.PersistentVolumeClaim, name string) {
+	name = vol.Claim
+	if vol.Ephemeral != nil {
+		name = p.Name + "-" + vol.Name
+	}
+	c = v.claims[[2]string{p.Namespace, name}]
+	if c == nil && vol.Ephemeral != nil {
+		c = &snapshot.PersistentVolumeClaim{Namespace: p.Namespace, Name: name, Spec: *vol.Ephemeral}
+	}
+	return c, name
+}
+
+// storage returns the storage class name of an unbound claim; a claim that names
+// none gets the default one, as at admission.
+func (v *volumes) storage(c *snapshot.PersistentVolumeClaim) string {
+	if c.Spec.StorageClass == nil {
+		return v.defaultStorage
+	}
+	return *c.Spec.StorageClass
+}
+
+// problem says what about its volumes keeps a pod from being planned, "" when
+// nothing does (Karpenter: pods with such claims are left out of the round).
+func (v *volumes) problem(p *snapshot.Pod) string {
+	for i := range p.Spec.Volumes {
+		c, name := v.claim(p, &p.Spec.Volumes[i])
+		if c == nil {
+			return "persistentVolumeClaim " + name + " does not exist"
+		}
+		what := "persistentVolumeClaim " + name
+		switch {
+		case c.Deleting:
+			return what + " is being deleted"
+		case c.Phase == "Lost":
+			return what + " is Lost: its volume is gone"
+		}
+		if c.Spec.VolumeName != "" {
+			pv := v.volumes[c.Spec.VolumeName]
+			switch {
+			case !c.BindCompleted && c.Phase != "Bound":
+				return what + " names volume " + c.Spec.VolumeName + " but its binding is not complete"
+			case pv == nil:
+				return what + " is bound to volume " + c.Spec.VolumeName + ", which does not exist"
+			case pv.Deleting:
+				return what + " is bound to volume " + c.Spec.VolumeName + ", which is being deleted"
+			}
+			continue
+		}
+		class := v.storage(c)
+		switch sc := v.classes[class]; {
+		case class == "":
+			return what + " is unbound and names no storage class, and there is no default one"
+		case sc == nil:
+			return what + " names storage class " + class + ", which does not exist"
+		case sc.BindingMode != "WaitForFirstConsumer":
+			return what + " is unbound, and storage class " + class + " binds immediately: it waits for its volume, not for a node"
+		}
+	}
+	return ""
+}
+
+// restricts reports whether the volumes of a pod say where it may run.
+func (v *volumes) restricts(p *snapshot.Pod) bool {
+	for i := range p.Spec.Volumes {
+		c, _ := v.claim(p, &p.Spec.Volumes[i])
+		if c == nil {
+			continue
+		}
+		if pv := v.volumes[c.Spec.VolumeName]; pv != nil {
+			if len(pv.Required) > 0 || len(pv.Labels) > 0 {
+				return true
+			}
+		} else if sc := v.classes[v.storage(c)]; sc != nil && len(sc.AllowedTopologies) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,173 @@
+package scheduling
+
+import (
+	"slices"
+	"strings"
+
+	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/requirements"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// World is a snapshot seen through the rules: classes of pending pods, pools with
+// their templates, nodes with what is free on them. It refers to the snapshot and
+// never changes it.
+type World struct {
+	Snapshot *snapshot.Snapshot
+	Catalog  *catalog.Catalog
+
+	// Rules are the distinct rules of pending pods, Classes the pods themselves.
+	Rules   []Rules
+	Classes []Class
+	// Pools are all NodePools, heaviest first, equal weights by name descending.
+	Pools     []Pool
+	Templates []Template
+	// Nodes are all nodes that exist or are in flight, initialised ones first, then
+	// by name. Targets are those that pods may be put on, in the same order.
+	Nodes   []Node
+	Targets []int
+
+	// Skipped are pods that are no candidates, Refused pending pods that rules
+	// refuse before any node is looked at. Both are sorted by pod.
+	Skipped  []plan.Verdict
+	Refused  []plan.Verdict
+	Warnings []plan.Warning
+
+	Dims      []string // as in packing.Problem
+	LimitDims []string
+
+	order          []int32 // pods by name
+	pending        []int32
+	groups         Groups
+	volumeTopology bool
+	universes      map[string]*universe
+	daemons        []daemon
+	nodes          nodeTable
+	allow          []allowance           // by rules
+	explain        map[int]*explainTable // by pool
+}
+
+// New applies the rules of a snapshot.
+func New(s *snapshot.Snapshot, c *catalog.Catalog) *World {
+	w := &World{Snapshot: s, Catalog: c, universes: map[string]*universe{}}
+	w.splitPods()
+	w.groups = Group(s.Pods, w.pending, nil)
+	w.compile()
+	w.warnTopology()
+	w.readDaemons()
+	w.readPools()
+	w.readNodes()
+	w.chargeLimits()
+	w.setDims()
+	w.buildTemplates()
+	slices.SortFunc(w.Refused, func(a, b plan.Verdict) int { return strings.Compare(a.Object, b.Object) })
+	return w
+}
+
+// compile reads the rules of every rules-key, and takes the pods out whose rules
+// refuse any new node.
+func (w *World) compile() {
+	pods := w.Snapshot.Pods
+	w.Rules = make([]Rules, len(w.groups.Rep))
+	refused := false
+	for r, i := range w.groups.Rep {
+		w.Rules[r] = compileRules(&pods[i].Spec).restrict()
+		refused = refused || w.Rules[r].refused != ""
+	}
+	w.Classes = w.groups.Classes
+	if !refused {
+		return
+	}
+	kept := make([]Class, 0, len(w.Classes))
+	for _, c := range w.Classes {
+		r := &w.Rules[c.Rules]
+		if r.refused == "" {
+			kept = append(kept, c)
+			continue
+		}
+		for _, i := range c.Pods {
+			w.Refused = append(w.Refused, plan.Verdict{Object: "pod/" + pods[i].Ref(), Code: r.refused, Detail: r.detail})
+		}
+	}
+	w.Classes = kept
+}
+
+func (w *World) warn(object string, code plan.Code, detail string) {
+	w.Warnings = append(w.Warnings, plan.Warning{Object: object, Code: code, Detail: detail})
+}
+
+// cutRef splits "pod/ns/name".
+func cutRef(object string) (namespace, name string) {
+	_, rest, _ := strings.Cut(object, "/")
+	namespace, name, _ = strings.Cut(rest, "/")
+	return namespace, name
+}
+
+// setDims collects the resources that are compared: those that some class asks
+// for, and those that some pool limits.
+func (w *World) setDims() {
+	extra := map[string]bool{}
+	for i := range w.Classes {
+		r := &w.Classes[i].Requests
+		if r.Ephemeral != 0 {
+			extra[snapshot.EphemeralStorage] = true
+		}
+		for k, v := range r.Extended {
+			if v != 0 {
+				extra[k] = true
+			}
+		}
+	}
+	w.Dims = append([]string{snapshot.CPU, snapshot.Memory, snapshot.Pods}, sortedKeys(extra)...)
+	limits := map[string]bool{}
+	for i := range w.Pools {
+		for k := range w.Pools[i].Spec.Limits {
+			limits[k] = true
+		}
+	}
+	w.LimitDims = sortedKeys(limits)
+}
+
+// vector writes a resource list in the order of Dims.
+func (w *World) vector(r *snapshot.Resources, out []int64) []int64 {
+	out = append(out, r.CPU, r.Memory, r.Pods)
+	for _, k := range w.Dims[3:] {
+		out = append(out, r.Get(k))
+	}
+	return out
+}
+
+// universe resolves a NodeClass once.
+func (w *World) universe(class *snapshot.NodeClass) (*universe, error) {
+	if u := w.universes[class.Name]; u != nil {
+		return u, nil
+	}
+	types, err := w.Catalog.Resolve(class, w.Snapshot.Settings)
+	if err != nil {
+		return nil, err
+	}
+	u := newUniverse(w.Snapshot, class, types)
+	w.universes[class.Name] = u
+	return u, nil
+}
+
+// class finds a NodeClass by name.
+func (w *World) class(name string) *snapshot.NodeClass {
+	for i := range w.Snapshot.NodeClasses {
+		if w.Snapshot.NodeClasses[i].Name == name {
+			return &w.Snapshot.NodeClasses[i]
+		}
+	}
+	return nil
+}
+
+// open is a custom label that a pool leaves open: Exists, NotIn, or In with
+// several values. Templates fix it.
+type open struct {
+	key string
+	req requirements.Requirement
+	// def is its value when no pod asks for one; absent when the label is left out.
+	def    string
+	absent bool
+}
