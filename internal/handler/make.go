@@ -43,13 +43,18 @@ func Make(r *Reading, table *catalog.Catalog, explain string,
 	if explain == "" {
 		return p, nil
 	}
-	if p.Explained == nil {
-		known := objects(s, p)
-		if !slices.Contains(known, explain) {
-			return nil, unknownObject(explain, known)
-		}
+	known := objects(s, p)
+	if !slices.Contains(known, explain) {
+		return nil, unknownObject(explain, known)
+	}
+	if isLaunch(p, explain) {
+		p.Explained = nil // the planner explains what is there; of its launches the plan says all
 	}
 	return p.Only(explain), nil
+}
+
+func isLaunch(p *plan.Plan, object string) bool {
+	return slices.ContainsFunc(p.Launches, func(l plan.Launch) bool { return object == "node/"+l.Name })
 }
 
 // hasWarning: the core warns of another region's table too, in its own words.

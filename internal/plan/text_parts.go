@@ -155,18 +155,20 @@ func (t *report) cannotRun() {
 func (t *report) verdict(g *VerdictGroup) {
 	v := g.Verdict
 	t.groups(g.Pods, "  ")
-	t.para("    "+t.red(string(v.Code))+"  ", "      ", v.Detail, nil)
-	if len(v.Pools) == 1 && v.Pools[0].Code == v.Code && v.Pools[0].Detail == v.Detail {
-		v = &Verdict{Code: v.Code} // said already
+	detail, pools := v.Tree()
+	if detail == "" {
+		t.line("    %s", t.red(string(v.Code)))
+	} else {
+		t.para("    "+t.red(string(v.Code))+"  ", "      ", detail, nil)
 	}
 	w := 0
-	for _, p := range v.Pools {
+	for _, p := range pools {
 		w = max(w, utf8.RuneCountInString(p.NodePool))
 	}
 	w = min(w, 24)
-	for i, p := range v.Pools {
+	for i, p := range pools {
 		branch, rest := "    ├─ ", "    │  "
-		if i == len(v.Pools)-1 {
+		if i == len(pools)-1 {
 			branch, rest = "    └─ ", "       "
 		}
 		t.para(branch+t.bold(pad(clean(p.NodePool), w))+"  "+t.red(string(p.Code))+"  ", rest+pad("", w)+"  ", p.Detail, nil)
@@ -174,6 +176,21 @@ func (t *report) verdict(g *VerdictGroup) {
 	if do := Info(Telling(v)).Do; do != "" && do != "Nothing." {
 		t.para("    → ", "      ", do, t.dim)
 	}
+}
+
+// Tree is what reports show of a verdict, so that nothing is said twice: the
+// detail is "" where the first pool says the same, and a single pool that only
+// repeats the verdict is left out.
+func (v *Verdict) Tree() (detail string, pools []PoolVerdict) {
+	switch {
+	case len(v.Pools) == 0:
+		return v.Detail, nil
+	case len(v.Pools) == 1 && v.Pools[0].Code == v.Code && strings.HasSuffix(v.Detail, v.Pools[0].Detail):
+		return "pool " + v.Pools[0].NodePool + ": " + v.Pools[0].Detail, nil
+	case v.Pools[0].Detail != "" && strings.HasSuffix(v.Detail, v.Pools[0].Detail):
+		return "", v.Pools
+	}
+	return v.Detail, v.Pools
 }
 
 // Telling is the code that tells what to do: that of the nearest pool, if pools are

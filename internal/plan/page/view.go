@@ -301,7 +301,8 @@ func chips(groups []plan.PodGroup) []string {
 
 func verdictOf(g *plan.VerdictGroup) verdict {
 	info := plan.Info(plan.Telling(g.Verdict))
-	v := verdict{Code: g.Verdict.Code, Detail: g.Verdict.Detail, Meaning: plan.Info(g.Verdict.Code).Meaning, Count: g.Count, Pools: g.Verdict.Pools}
+	detail, pools := g.Verdict.Tree()
+	v := verdict{Code: g.Verdict.Code, Detail: detail, Meaning: plan.Info(g.Verdict.Code).Meaning, Count: g.Count, Pools: pools}
 	if info.Do != "Nothing." {
 		v.Do = info.Do
 	}
