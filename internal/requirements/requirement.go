@@ -43,9 +43,10 @@ type Requirement struct {
 
 // New builds the requirement of one selector entry. Alias keys are normalised.
 // The error names key, operator and value: an unknown operator, In without values,
-// a bound that is not one whole number that fits 64 bits, values that no label can
-// have, fewer values than minValues. As in Karpenter, NotIn without values allows
-// everything and values of Exists and DoesNotExist are ignored.
+// a bound that is not one whole number from 0 that fits 64 bits (kube-scheduler and
+// Karpenter take no sign either), values that no label can have, fewer values than
+// minValues. As in Karpenter, NotIn without values allows everything and values of
+// Exists and DoesNotExist are ignored.
 func New(r snapshot.SelectorRequirement) (Requirement, error) {
 	q := of(r.Key)
 	q.minValues = r.MinValues
@@ -81,9 +82,9 @@ func New(r snapshot.SelectorRequirement) (Requirement, error) {
 		if len(r.Values) != 1 {
 			return Requirement{}, fmt.Errorf("%s %s: takes exactly one whole number, got %q", r.Key, r.Operator, r.Values)
 		}
-		n, err := strconv.ParseInt(r.Values[0], 10, 64)
-		if err != nil {
-			return Requirement{}, fmt.Errorf("%s %s: value %q is not a whole number that fits 64 bits", r.Key, r.Operator, r.Values[0])
+		n, ok := number(r.Values[0])
+		if !ok {
+			return Requirement{}, fmt.Errorf("%s %s: value %q: use a whole number from 0 that fits 64 bits", r.Key, r.Operator, r.Values[0])
 		}
 		q = bound(q, r.Operator, n)
 	default:
@@ -92,8 +93,8 @@ func New(r snapshot.SelectorRequirement) (Requirement, error) {
 	return q, nil
 }
 
-// bound narrows an unbounded q to one bound. Gt of the largest and Lt of the
-// smallest int64 allow nothing, where adding one would overflow.
+// bound narrows an unbounded q to one bound, n >= 0. Gt of the largest int64 and Lt
+// of 0 allow nothing.
 func bound(q Requirement, op string, n int64) Requirement {
 	q.complement, q.bounded, q.lo, q.hi = true, true, 0, math.MaxInt64
 	switch op {
@@ -101,12 +102,12 @@ func bound(q Requirement, op string, n int64) Requirement {
 		if n == math.MaxInt64 {
 			q.lo, q.hi = n, -1
 		} else {
-			q.lo = max(n+1, 0)
+			q.lo = n + 1
 		}
 	case OpGte:
-		q.lo = max(n, 0)
+		q.lo = n
 	case OpLt:
-		q.hi = max(n, math.MinInt64+1) - 1
+		q.hi = n - 1
 	case OpLte:
 		q.hi = n
 	}
@@ -190,8 +191,8 @@ func (r *Requirement) inBounds(value string) bool {
 	return ok && n >= r.lo && n <= r.hi
 }
 
-// number reads a label value as kube-scheduler does for Gt and Lt, but for signs,
-// which no label value has.
+// number reads a label value, or a bound, as kube-scheduler does for Gt and Lt. No
+// label value has a sign.
 func number(s string) (int64, bool) {
 	if s == "" || s[0] < '0' || s[0] > '9' {
 		return 0, false

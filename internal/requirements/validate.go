@@ -100,15 +100,7 @@ func checkPoolRequirement(r snapshot.SelectorRequirement) []string {
 	if err := Restricted(key); err != nil {
 		out = append(out, err.Error())
 	}
-	switch r.Operator {
-	case OpGt, OpLt, OpGte, OpLte:
-		// New has reported what is no number.
-		if len(r.Values) == 1 {
-			if n, err := strconv.ParseInt(r.Values[0], 10, 64); err == nil && n < 0 {
-				out = append(out, fmt.Sprintf("%s %s: value %q is negative: use a whole number from 0", r.Key, r.Operator, r.Values[0]))
-			}
-		}
-	case OpIn:
+	if r.Operator == OpIn {
 		out = append(out, checkKnownValues(key, r)...)
 	}
 	return out

@@ -41,7 +41,7 @@ func TestValidatePool(t *testing.T) {
 			want: []string{`spec.template.spec.requirements[0]: ` + cpu + ` Gt|"eight"|whole number`}},
 		{name: "BC-21: a contradiction is valid", reqs: reqs(cpu+" Gt 15", cpu+" Lt 16")},
 		{name: "negative bound", reqs: reqs("k Exists", "k Lt -3"),
-			want: []string{`requirements[1]: k Lt|"-3" is negative`}},
+			want: []string{`requirements[1]: k Lt|"-3"|from 0`}},
 		{name: "S-13: no capacity type is known", reqs: reqs("karpenter.sh/capacity-type In xspot"),
 			want: []string{`requirements[0]: karpenter.sh/capacity-type In|"xspot"|on-demand, reserved, spot`}},
 		{name: "S-13: one is known", reqs: reqs("karpenter.sh/capacity-type In xspot spot")},
