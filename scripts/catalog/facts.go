@@ -102,7 +102,11 @@ func (f *factType) instanceType(zoneIDs map[string]string) (catalog.InstanceType
 		t.Accelerators = []catalog.Device{f.Accelerator.device(cores / max(1, f.Accelerator.Count))}
 	}
 	for _, zone := range f.Zones {
-		o := catalog.Offering{Zone: zone, ZoneID: zoneIDs[zone], CapacityType: catalog.OnDemand}
+		id, ok := zoneIDs[zone]
+		if !ok {
+			return t, fmt.Errorf("%s: zone %s has no id; give one with -zones", f.Name, zone)
+		}
+		o := catalog.Offering{Zone: zone, ZoneID: id, CapacityType: catalog.OnDemand}
 		if f.OnDemand != nil {
 			o.Price = int64(math.Round(*f.OnDemand * 1e6))
 			o.Available = true
