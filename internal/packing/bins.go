@@ -28,6 +28,7 @@ type group struct {
 	clash [][]int32
 	tops  []int64
 	all   []bin // before pruning
+	sized []int
 }
 
 func (g *group) cap(b int) []int64 { return g.caps[b*g.d : (b+1)*g.d] }
@@ -96,4 +97,28 @@ func (g *group) capMax(r int) int64 {
 		}
 	}
 	return g.tops[r]
+}
+
+// steps are the greatest common divisors of needs by dimension, 0 where nothing is
+// needed: no node can hold an amount between two multiples.
+func steps(d int, needs []int64) []int64 {
+	out := make([]int64, d)
+	for i, v := range needs {
+		if v > 0 {
+			out[i%d] = gcd(out[i%d], v)
+		}
+	}
+	return out
+}
+
+// roundDown lowers every capacity to a multiple of its step, which loses no packing
+// and makes bounds tighter; a dimension that nobody needs becomes 0.
+func roundDown(d int, caps, step []int64) {
+	for i := range caps {
+		if st := step[i%d]; st > 0 {
+			caps[i] -= caps[i] % st
+		} else {
+			caps[i] = 0
+		}
+	}
 }

@@ -119,11 +119,91 @@ func (s *solver) bound(sigs []int, inLaunch []int64, live func(int) bool) Bound 
 			}
 		}
 	}
-	b.Duals = duals(s.d, caps, prices, demand)
-	v := 0.0
-	for r, y := range b.Duals {
-		v += float64(y * demand[r])
+	var needs []int64
+	shapes := 0
+	for _, i := range sigs {
+		for _, c := range s.sigs[i].classes {
+			if inLaunch[c] > 0 {
+				if need := s.p.Classes[c].Need; shapes == 0 || !slices.Equal(need, needs[:s.d]) {
+					needs = append(needs, need...)
+					shapes++
+				}
+			}
+		}
 	}
-	b.Total = int64(math.Floor(v * (1 - 1e-9)))
+	b.Steps = steps(s.d, needs)
+	exact := slices.Clone(caps)
+	roundDown(s.d, caps, b.Steps)
+	b.Kind = BoundResources
+	b.Duals = duals(s.d, caps, prices, demand)
+	b.Linear = total(b.Duals, demand)
+	b.Total = b.Linear
+	if shapes == 1 {
+		s.shapeBound(&b, exact, prices, needs)
+	}
+	s.wholeNodes(&b, caps, prices)
 	return b
+}
+
+func total(y, demand []float64) int64 {
+	v := 0.0
+	for r := range y {
+		v += float64(y[r] * demand[r])
+	}
+	return int64(math.Floor(v * (1 - 1e-9)))
+}
+
+// shapeBound prices pods that are all alike by the best offer per pod that fits.
+func (s *solver) shapeBound(b *Bound, caps, prices, need []int64) {
+	best := math.Inf(1)
+	for i, p := range prices {
+		k := int64(b.Pods)
+		for r, v := range need {
+			if v > 0 {
+				k = min(k, caps[i*s.d+r]/v)
+			}
+		}
+		if k > 0 {
+			best = min(best, float64(p)/float64(k))
+		}
+	}
+	if t := int64(math.Floor(best * float64(b.Pods) * (1 - 1e-9))); t > b.Total && !math.IsInf(best, 1) {
+		b.Kind, b.Total, b.Linear = BoundShape, t, t
+		clear(b.Duals)
+		b.Duals[slices.Index(s.p.Dims, "pods")] = best * (1 - 1e-9)
+	}
+}
+
+// boundSteps is how many choices wholeNodes looks at before it settles.
+const boundSteps = 150_000
+
+// wholeNodes raises the bound of a small demand: as long as no choice of whole nodes
+// below a price has room for it, that price is a bound too.
+func (s *solver) wholeNodes(b *Bound, caps, prices []int64) {
+	if b.Kind != BoundResources || b.Linear == 0 {
+		return
+	}
+	g := &group{d: s.d, caps: caps, prices: prices, bins: make([]bin, len(prices))}
+	for i := range g.bins {
+		g.bins[i] = bin{price: prices[i], typ: i}
+	}
+	g.prune()
+	cb := &combos{g: g, y: b.Duals, keep: 1, worths: make([]float64, len(g.bins))}
+	for i := range g.bins {
+		cb.worths[i] = value(s.d, g.cap(i), b.Duals)
+		cb.order = append(cb.order, int32(i))
+	}
+	slices.Reverse(cb.order)
+	most := boundSteps
+	for eps := 0.0025; eps < 0.7; eps *= 1.3 {
+		cb.limit, cb.most = float64(b.Linear)*(1+eps), most
+		found := cb.search(nil, b.Demand[:s.d], 40)
+		if most = cb.most; most <= 0 {
+			return
+		}
+		if len(found) > 0 {
+			return // something costs less than the limit; where exactly is not known
+		}
+		b.Kind, b.Total = BoundWholeNodes, int64(cb.limit)
+	}
 }

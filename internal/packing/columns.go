@@ -24,12 +24,14 @@ type master struct {
 	pi    []float64
 	u     []float64
 	steps int
+	grid  *grid
+	gain  float64 // least relative gain of a new column
 }
 
-func newMaster(g *group, count []int) *master {
+func newMaster(g *group, count []int, gr *grid) *master {
 	n := len(count)
 	return &master{
-		g: g, k: newKnapsack(g), n: n, d: append([]int(nil), count...), seen: map[string]bool{},
+		grid: gr, gain: 2e-4, g: g, k: newKnapsack(g), n: n, d: append([]int(nil), count...), seen: map[string]bool{},
 		inv: make([]float64, n*n), basis: make([]int, n), x: make([]float64, n), pi: make([]float64, n), u: make([]float64, n),
 	}
 }
@@ -222,18 +224,59 @@ func (m *master) optimize(y []float64, maxSteps int) {
 	}
 }
 
-// generate adds the best new column of each bin that promises a gain.
+// generate adds the best new column of each bin that promises a gain: quick fills
+// first; only when those find nothing, exact contents from the grid where there is
+// one, else a bounded search.
 func (m *master) generate(y []float64) bool {
 	m.k.allow(m.d)
 	added := false
 	for b := range m.g.bins {
-		v := m.k.best(b, m.pi, y, 6)
 		m.steps++
-		if v > m.cols0price(b)*(1+1e-4) && m.addColumn(m.k.out) {
+		if m.k.best(b, m.pi, y, 3) > m.goal(b) && m.addColumn(m.k.out) {
+			added = true
+		}
+	}
+	if added || m.n > 24 {
+		return added
+	}
+	if m.grid != nil {
+		m.grid.fill(m.pi)
+		m.steps += 20
+	}
+	for b := range m.g.bins {
+		if m.grid != nil && m.inGrid(b) {
+			cell := m.grid.at(m.g.cap(b))
+			if m.grid.best[cell] <= m.goal(b) {
+				continue
+			}
+			if m.grid.trace(cell, m.k.out, m.k.limit, m.g.cap(b)[2]) {
+				if m.addColumn(m.k.out) {
+					added = true
+				}
+				continue
+			}
+		}
+		m.k.best(b, m.pi, y, 3)
+		if m.k.deepen(b, m.pi, m.goal(b), 200) > 0 && m.addColumn(m.k.out) {
 			added = true
 		}
 	}
 	return added
 }
 
-func (m *master) cols0price(b int) float64 { return float64(m.g.prices[b]) }
+// goal is the worth that new contents of a bin must pass to be worth a column.
+func (m *master) goal(b int) float64 { return float64(m.g.prices[b]) * (1 + m.gain) }
+
+func (m *master) inGrid(b int) bool {
+	c := m.g.cap(b)
+	return int(c[0]/m.grid.step[0]) < m.grid.size[0] && int(c[1]/m.grid.step[1]) < m.grid.size[1]
+}
+
+// value is the cost of the current solution.
+func (m *master) value() float64 {
+	v := 0.0
+	for i, j := range m.basis {
+		v += float64(m.cost(j) * m.x[i])
+	}
+	return v
+}

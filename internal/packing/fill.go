@@ -17,6 +17,10 @@ type knapsack struct {
 	try     []int32
 	out     []int32
 	saved   []int64
+
+	found float64
+	hit   bool
+	steps int
 }
 
 func newKnapsack(g *group) *knapsack {
@@ -183,4 +187,77 @@ func (k *knapsack) polish(v float64, pi []float64) float64 {
 		}
 	}
 	return v
+}
+
+// deepen searches for contents of bin b worth more than floor, depth first over the
+// classes in density order, most pods first. The weights left by best, raised until
+// no class is worth more than its weight, bound what the remaining room can bring.
+func (k *knapsack) deepen(b int, pi []float64, floor float64, steps int) float64 {
+	g, d := k.g, k.g.d
+	if len(k.order) == 0 {
+		return 0
+	}
+	up := 0.0
+	for _, c := range k.order {
+		w := 1e-12
+		for r := range d {
+			w += float64(k.lambda[r] * float64(g.need[int(c)*d+r]))
+		}
+		up = max(up, pi[c]/w)
+	}
+	ub := 0.0
+	for r := range d {
+		k.lambda[r] *= up
+		ub += float64(k.lambda[r] * float64(g.cap(b)[r]))
+	}
+	if ub <= floor {
+		return 0
+	}
+	k.sortByDensity(pi)
+	clear(k.try)
+	copy(k.left, g.cap(b))
+	k.found, k.steps = floor, steps
+	k.hit = false
+	k.descend(0, 0, ub, pi)
+	if !k.hit {
+		return 0
+	}
+	return k.found
+}
+
+func (k *knapsack) descend(i int, v, ub float64, pi []float64) {
+	k.steps--
+	if v > k.found {
+		k.found, k.hit = v*(1+1e-9), true
+		copy(k.out, k.try)
+	}
+	if i == len(k.order) || k.steps <= 0 || v+ub <= k.found {
+		return
+	}
+	d := k.g.d
+	c := k.order[i]
+	n := 0
+	if !k.clashes(k.try, c) {
+		n = k.room(c, 0)
+	}
+	w := 0.0
+	for r := range d {
+		w += float64(k.lambda[r] * float64(k.g.need[int(c)*d+r]))
+	}
+	k.add(k.try, c, n)
+	for {
+		k.descend(i+1, v+float64(float64(n)*pi[c]), ub-float64(float64(n)*w), pi)
+		if n == 0 || k.steps <= 0 {
+			break
+		}
+		n--
+		k.add(k.try, c, -1)
+		// Fewer of this class only pays if the classes behind it could make up for it.
+		if v+float64(float64(n)*pi[c])+ub-float64(float64(n)*w) <= k.found {
+			break
+		}
+	}
+	if n > 0 {
+		k.add(k.try, c, -n)
+	}
 }

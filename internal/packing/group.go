@@ -1,58 +1,126 @@
 package packing
 
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
 // pattern is a filled bin: contents by local class, sparse.
 type pattern struct {
 	bin int
 	cc  []ClassCount // Class is the index in group.classes
 }
 
-// solveGroup opens nodes for what is left of a group at a weight.
-func (s *solver) solveGroup(g *group, w int32) {
+// Sizes that choose between methods. Below smallPods a problem is solved as one;
+// above, most of it is packed in bulk and only the rest is searched.
+const (
+	smallPods  = 1200
+	chunkPods  = 4000
+	fewClasses = 16
+	divePods   = 250 // up to here both searches run and the cheaper plan wins
+)
+
+// pack finds nodes for count pods of each class; count is not changed. Pods that fit
+// no bin stay out.
+func (s *solver) pack(g *group, count []int) []pattern {
+	left := slices.Clone(count)
 	total := 0
-	for i, c := range g.classes {
-		g.count[i] = s.left[c]
-		total += g.count[i]
+	for c := range left {
+		if !g.holds(c) {
+			left[c] = 0
+		}
+		total += left[c]
 	}
-	if total == 0 {
-		return
+	if total == 0 || len(g.bins) == 0 {
+		return nil
 	}
-	for _, pt := range s.pack(g, g.count) {
-		s.addNode(g, pt, w)
+	var out []pattern
+	target := 0.0
+	coarse := len(g.classes) <= fewClasses
+	if coarse && total > divePods {
+		out, target = s.bulkColumns(g, left)
 	}
+	for !coarse {
+		total = 0
+		for _, n := range left {
+			total += n
+		}
+		if total <= smallPods {
+			break
+		}
+		before := len(out)
+		out = s.bulkSpread(g, left, total, out)
+		if len(out) == before {
+			break
+		}
+	}
+	rest, lp := s.packRest(g, left)
+	if len(out) == 0 {
+		target = lp
+	}
+	return s.repair(g, append(out, rest...), target)
 }
 
-// pack finds nodes for count pods of each class; it does not change count.
-func (s *solver) pack(g *group, count []int) []pattern {
-	return s.packGreedy(g, count)
+// holds reports whether some bin holds one pod of class c.
+func (g *group) holds(c int) bool { return g.cheapestFor(g.req(c)) >= 0 }
+
+// packRest solves what bulk packing left, as one problem. It also returns the value
+// of the linear program over node contents, 0 where none was solved.
+func (s *solver) packRest(g *group, left []int) ([]pattern, float64) {
+	total := 0
+	for _, n := range left {
+		total += n
+	}
+	if total == 0 {
+		return nil, 0
+	}
+	lp := 0.0
+	var best []pattern
+	limit := int64(math.MaxInt64)
+	consider := func(p []pattern) {
+		if p != nil && g.price(p) < limit {
+			best, limit = p, g.price(p)
+		}
+	}
+	if len(g.classes) <= fewClasses {
+		var p []pattern
+		p, lp = s.packColumns(g, left)
+		consider(p)
+	}
+	if len(g.classes) > fewClasses || total <= divePods {
+		consider(s.packSmall(g, left, limit))
+	}
+	if best == nil {
+		best = s.packGreedy(g, left)
+	}
+	return best, lp
 }
 
 // packGreedy fills node after node with the bundle that is worth the most for its
-// price, and reprices resources as the demand shrinks.
+// price. It always ends and places every pod that some bin holds.
 func (s *solver) packGreedy(g *group, count []int) []pattern {
-	left := append([]int(nil), count...)
+	left := slices.Clone(count)
 	k := newKnapsack(g)
 	pi := make([]float64, len(left))
-	demand := make([]float64, g.d+1)
 	var out []pattern
 	for {
-		clear(demand)
-		for c, n := range left {
-			for r := range g.d {
-				demand[r] += float64(n) * float64(g.need[c*g.d+r])
-			}
-		}
-		if demand[indexOf(s.p.Dims, "pods")] == 0 {
-			return out
-		}
-		y := duals(g.d, g.caps, g.prices, demand)
+		_, df := g.demandOf(left)
+		y := duals(g.d, g.caps, g.prices, df)
+		some := false
 		for c := range pi {
-			pi[c] = value(g.d, g.req(c), y)
+			// Never worthless: a pod of no resources needs its slot too.
+			pi[c] = value(g.d, g.req(c), y) + 1e-6
+			some = some || left[c] > 0
+		}
+		if !some {
+			return out
 		}
 		k.allow(left)
 		bestE, bestB := 0.0, -1
 		var best []int32
 		for b := range g.bins {
-			if v := k.best(b, pi, y, 4); v > 0 {
+			if v := k.best(b, pi, y, 3); v > 0 {
 				if e := v / float64(max(g.prices[b], 1)); e > bestE*(1+1e-9) {
 					bestE, bestB = e, b
 					best = append(best[:0], k.out...)
@@ -60,23 +128,170 @@ func (s *solver) packGreedy(g *group, count []int) []pattern {
 			}
 		}
 		if bestB < 0 {
-			return out // what is left fits no bin
+			return out
 		}
-		times := 1 << 30
+		times := math.MaxInt
 		for c, n := range best {
 			if n > 0 {
 				times = min(times, left[c]/int(n))
 			}
 		}
 		times = max(1, times/2)
-		b := g.cheapest(best)
+		cc, b := sparse(best), g.cheapest(best)
 		for range times {
-			out = append(out, pattern{b, sparse(best)})
+			out = append(out, pattern{b, cc})
 		}
 		for c, n := range best {
 			left[c] -= int(n) * times
 		}
 	}
+}
+
+// bulkColumns takes the whole copies of the linear program over node contents, and
+// returns the program's value beside them.
+func (s *solver) bulkColumns(g *group, left []int) (out []pattern, lp float64) {
+	_, df := g.demandOf(left)
+	y := duals(g.d, g.caps, g.prices, df)
+	sub := g.efficient(y, 0.98)
+	m := newMaster(sub, left, newGrid(sub, nil))
+	if !m.crash() {
+		return nil, 0
+	}
+	m.optimize(y, 3000)
+	s.work -= int64(m.steps * m.n * 50)
+	lp = m.value()
+	for i, j := range m.basis {
+		if j >= 0 {
+			out = sub.take(out, left, m.cols[j], int(math.Floor(m.x[i]+1e-6)), g)
+		}
+	}
+	return out, lp
+}
+
+// efficient is the group with only the bins whose room is worth their price, nearly.
+func (g *group) efficient(y []float64, share float64) *group {
+	sub := *g
+	sub.bins, sub.caps, sub.prices, sub.tops = nil, nil, nil, nil
+	for b := range g.bins {
+		if worth(g.d, g.cap(b), y) >= share*float64(g.prices[b]) {
+			sub.bins = append(sub.bins, g.bins[b])
+			sub.caps = append(sub.caps, g.cap(b)...)
+			sub.prices = append(sub.prices, g.prices[b])
+		}
+	}
+	return &sub
+}
+
+// bulkSpread packs chunks of about chunkPods pods each, all of the same make-up, on
+// the whole nodes of the resource program. What does not fit stays in left.
+func (s *solver) bulkSpread(g *group, left []int, total int, out []pattern) []pattern {
+	chunks := max(1, total/chunkPods)
+	n := len(left)
+	whole := make([]int, n) // per chunk, where every chunk gets the same
+	odd := make([]int, n)
+	odds := 0
+	for c, k := range left {
+		whole[c], odd[c] = k/chunks, k%chunks
+		odds += odd[c]
+	}
+	// Pods whose class has fewer pods than there are chunks are dealt out in turn.
+	same := odds*10 < total
+	share := make([]int, n)
+	var sp *spreader
+	var bins []int
+	next := 0
+	for k := range chunks {
+		if same && k > 0 {
+			break
+		}
+		copy(share, whole)
+		if !same {
+			next = k
+			for _, c := range g.bySize() {
+				if odd[c] > 0 {
+					// chunk k takes every chunks-th of the odd pods
+					for i := range odd[c] {
+						if (next+i)%chunks == 0 {
+							share[c]++
+						}
+					}
+					next += odd[c]
+				}
+			}
+		}
+		_, df := g.demandOf(share)
+		y := duals(g.d, g.caps, g.prices, df)
+		x := primal(g, df, y)
+		bins = bins[:0]
+		for b := len(x) - 1; b >= 0; b-- {
+			for range int(x[b]) {
+				bins = append(bins, b)
+			}
+		}
+		if len(bins) == 0 {
+			return out
+		}
+		g.holdBack(share, bins, y, total64(df, y))
+		sp = newSpreader(g, y)
+		s.spreadBest(sp, bins, share)
+		times := 1
+		if same {
+			times = chunks
+		}
+		ps := sp.patterns(nil)
+		for _, p := range ps {
+			for range times {
+				out = append(out, p)
+			}
+			for _, cc := range p.cc {
+				left[cc.Class] -= cc.Count * times
+			}
+		}
+	}
+	return out
+}
+
+// holdBack takes a fair sample out of share: the part that whole nodes cannot take.
+// Without it the rest would be the smallest pods alone, which run out of pod slots.
+func (g *group) holdBack(share, bins []int, y []float64, all float64) {
+	room := 0.0
+	for _, b := range bins {
+		room += worth(g.d, g.cap(b), y)
+	}
+	back := 0.99 - room/all
+	if back <= 0 {
+		return
+	}
+	due := 0.0
+	for _, c := range g.bySize() {
+		due += float64(back * float64(share[c]))
+		n := int(due)
+		n = min(n, share[c])
+		share[c] -= n
+		due -= float64(n)
+	}
+}
+
+func total64(demand, y []float64) float64 {
+	v := 0.0
+	for r := range y {
+		v += float64(y[r] * demand[r])
+	}
+	return v
+}
+
+// bySize lists the classes by cpu, then memory, then index: neighbours are alike.
+func (g *group) bySize() []int {
+	if g.sized == nil {
+		g.sized = make([]int, len(g.classes))
+		for c := range g.sized {
+			g.sized[c] = c
+		}
+		slices.SortFunc(g.sized, func(a, b int) int {
+			return cmp.Or(slices.Compare(g.req(a), g.req(b)), cmp.Compare(a, b))
+		})
+	}
+	return g.sized
 }
 
 func sparse(a []int32) []ClassCount {
@@ -89,35 +304,11 @@ func sparse(a []int32) []ClassCount {
 	return out
 }
 
-func indexOf(names []string, name string) int {
-	for i, n := range names {
-		if n == name {
-			return i
-		}
+// price sums the bins of patterns.
+func (g *group) price(ps []pattern) int64 {
+	p := int64(0)
+	for i := range ps {
+		p += g.prices[ps[i].bin]
 	}
-	return -1
+	return p
 }
-
-// addNode records a planned node and takes its pods from what is left.
-func (s *solver) addNode(g *group, pt pattern, w int32) {
-	b := g.bins[pt.bin]
-	tm := &s.p.Templates[b.template]
-	n := &pnode{template: b.template, level: w, typ: b.typ, offer: b.offer, price: b.price, use: make([]int64, s.d)}
-	sg := &s.sigs[s.sigOf[g.classes[0]]]
-	n.offers = sg.offers[b.template].Clone()
-	for _, cc := range pt.cc {
-		c := g.classes[cc.Class]
-		n.contents = append(n.contents, ClassCount{c, cc.Count})
-		s.left[c] -= cc.Count
-		for r, v := range s.p.Classes[c].Need {
-			n.use[r] += int64(cc.Count) * v
-		}
-	}
-	for k, v := range tm.Types[b.typ].Capacity {
-		s.used[tm.Pool][k] += v
-	}
-	s.nodes = append(s.nodes, n)
-}
-
-func (s *solver) fillSpare(g *group) {}
-func (s *solver) improve()           {}

@@ -154,3 +154,97 @@ func value(d int, v []int64, y []float64) float64 {
 	}
 	return s
 }
+
+// primal returns how many of each bin the linear program uses: the solution that
+// goes with duals y. Only bins that are worth their price (tight ones) are used.
+func primal(g *group, demand, y []float64) []float64 {
+	x := make([]float64, len(g.bins))
+	var tight []int
+	for b := range g.bins {
+		if worth(g.d, g.cap(b), y) > float64(g.prices[b])*(1-1e-6) {
+			tight = append(tight, b)
+		}
+	}
+	var rows []int
+	for r := range g.d {
+		if y[r] > 0 {
+			rows = append(rows, r)
+		}
+	}
+	if len(tight) == 0 || len(rows) == 0 {
+		return x
+	}
+	// Subsets of as many tight bins as there are priced rows; the first that solves
+	// with no negative amount.
+	k := min(len(rows), len(tight))
+	pick := make([]int, k)
+	var try func(from, at int) bool
+	try = func(from, at int) bool {
+		if at == k {
+			v, ok := solveSquare(g, rows[:k], tight, pick, demand)
+			if ok {
+				for i, p := range pick {
+					x[tight[p]] = v[i]
+				}
+			}
+			return ok
+		}
+		for i := from; i < len(tight); i++ {
+			pick[at] = i
+			if try(i+1, at+1) {
+				return true
+			}
+		}
+		return false
+	}
+	try(0, 0)
+	return x
+}
+
+func solveSquare(g *group, rows, tight, pick []int, demand []float64) ([]float64, bool) {
+	k := len(pick)
+	m := make([][]float64, k)
+	for i, r := range rows {
+		m[i] = make([]float64, k+1)
+		for j, p := range pick {
+			m[i][j] = float64(g.cap(tight[p])[r]) / demand[r]
+		}
+		m[i][k] = 1
+	}
+	for c := range k {
+		p := c
+		for i := c + 1; i < k; i++ {
+			if abs(m[i][c]) > abs(m[p][c]) {
+				p = i
+			}
+		}
+		if abs(m[p][c]) < 1e-12 {
+			return nil, false
+		}
+		m[c], m[p] = m[p], m[c]
+		for i := range k {
+			if i != c {
+				f := m[i][c] / m[c][c]
+				for j := c; j <= k; j++ {
+					m[i][j] -= float64(f * m[c][j])
+				}
+			}
+		}
+	}
+	v := make([]float64, k)
+	for i := range v {
+		v[i] = m[i][k] / m[i][i]
+		if v[i] < -1e-9 {
+			return nil, false
+		}
+		v[i] = max(0, v[i])
+	}
+	return v, true
+}
+
+func abs(x float64) float64 {
+	if x < 0 {
+		return -x
+	}
+	return x
+}

@@ -150,11 +150,32 @@ type LimitHit struct {
 
 // Bound is a certified lower bound for a part of the launches.
 type Bound struct {
+	Kind      BoundKind
 	Templates []int
 	Pods      int
 	Total     int64 // micro-dollars per hour, rounded down
+	// Linear is what the duals prove alone: Demand x Duals, rounded down.
+	Linear int64
 	// Demand and Duals by Dims, then the forced node count. A dual is in
 	// micro-dollars per hour and raw unit (millicore, byte, ...).
 	Demand []int64
 	Duals  []float64
+	// Steps are what every need is a multiple of, by Dims: capacities count rounded
+	// down to them, since no node can hold an amount between two multiples.
+	Steps []int64
 }
+
+// BoundKind says how a bound is proved.
+type BoundKind string
+
+const (
+	// BoundResources: no allowed offer gives resources worth more than it costs, at
+	// the prices per resource in Duals.
+	BoundResources BoundKind = "resources"
+	// BoundShape: all pods are alike; no offer costs less per pod that fits it. The
+	// price per pod is the dual of pods.
+	BoundShape BoundKind = "shape"
+	// BoundWholeNodes: every choice of whole nodes that costs less was searched, and
+	// none has room for the demand.
+	BoundWholeNodes BoundKind = "wholeNodes"
+)

@@ -256,6 +256,7 @@ func (s *solver) newGroup(bins []bin, classes []int) *group {
 	}
 	g.all = g.bins
 	g.load(s)
+	roundDown(g.d, g.caps, steps(g.d, g.need))
 	g.prune()
 	return g
 }
