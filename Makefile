@@ -76,7 +76,7 @@ golden: check-go ## rewrite the transcripts and golden files of the tests (read 
 
 .PHONY: lint
 lint: check-go $(STATICCHECK) ## gofmt, go vet, staticcheck and the project's own rules
-	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not formatted (make fmt):"; echo "$$bad"; exit 1; fi
+	@bad=$$(gofmt -l functions infra internal scripts); if [ -n "$$bad" ]; then echo "not formatted (make fmt):"; echo "$$bad"; exit 1; fi
 	$(GO) vet ./...
 	$(STATICCHECK) ./...
 	$(GO) run ./scripts/lint
@@ -87,7 +87,7 @@ lint-extra: lint $(GOLANGCI) ## lint, and golangci-lint (takes minutes to build 
 
 .PHONY: fmt
 fmt: ## format the Go code
-	gofmt -w $$(git ls-files '*.go')
+	gofmt -w functions infra internal scripts
 
 .PHONY: generate
 generate: check-go ## rewrite what is generated: docs and the embedded table's derived files
