@@ -42,7 +42,7 @@ func (w *World) Explain(class int, hits []packing.LimitHit, exhausted bool) []Re
 		out = append(out, r)
 	}
 	slices.SortStableFunc(out, func(a, b Reason) int {
-		return cmp.Or(cmp.Compare(a.Rules, b.Rules), cmp.Compare(a.Miss, b.Miss), strings.Compare(a.NodePool, b.NodePool))
+		return cmp.Or(cmp.Compare(a.Rules, b.Rules), cmp.Compare(a.Miss, b.Miss)) // else in the order of pools
 	})
 	return out
 }

@@ -83,26 +83,38 @@ func Group(pods []snapshot.Pod, list []int32, labelKeys []string) Groups {
 		entries[c].count++
 		of[n] = c
 	}
-	g.Classes = make([]Class, len(entries))
-	backing := make([]int32, 0, len(list))
+	// Entries are in the order of their first pod, so that a stable order by size
+	// breaks ties by name. Positions are sorted, not classes, which are large.
+	order := make([]sortKey, len(entries))
 	for c := range entries {
-		e := &entries[c]
+		r := &pods[entries[c].rep].Spec.Requests
+		order[c] = sortKey{r.CPU, r.Memory, int32(c)}
+	}
+	slices.SortFunc(order, func(a, b sortKey) int {
+		return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.memory, a.memory), cmp.Compare(a.entry, b.entry))
+	})
+	g.Classes = make([]Class, len(entries))
+	place := make([]int32, len(entries))
+	backing := make([]int32, 0, len(list))
+	for i := range order {
+		e := &entries[order[i].entry]
+		place[order[i].entry] = int32(i)
 		k := len(backing)
 		backing = backing[:k+int(e.count)]
-		g.Classes[c] = Class{Rules: int(e.rules), Requests: pods[e.rep].Spec.Requests, Pods: backing[k:k:len(backing)]}
+		g.Classes[i] = Class{Rules: int(e.rules), Requests: pods[e.rep].Spec.Requests, Pods: backing[k:k:len(backing)]}
 	}
 	for n, i := range list {
-		c := &g.Classes[of[n]]
+		c := &g.Classes[place[of[n]]]
 		c.Pods = append(c.Pods, i)
 	}
-	slices.SortFunc(g.Classes, func(a, b Class) int {
-		if c := cmp.Or(cmp.Compare(b.Requests.CPU, a.Requests.CPU), cmp.Compare(b.Requests.Memory, a.Requests.Memory)); c != 0 {
-			return c
-		}
-		return comparePods(&pods[a.Pods[0]], &pods[b.Pods[0]])
-	})
 	g.renumber()
 	return g
+}
+
+// sortKey orders a class.
+type sortKey struct {
+	cpu, memory int64
+	entry       int32
 }
 
 // renumber puts rules-keys in the order in which the sorted classes use them.

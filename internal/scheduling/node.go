@@ -124,7 +124,7 @@ func (w *World) claimsByNode() []*snapshot.NodeClaim {
 func (w *World) existing(n *snapshot.Node, c *snapshot.NodeClaim) Node {
 	out := Node{
 		Name: n.Name, Node: n, Claim: c, Pool: n.Labels[catalog.LabelNodePool],
-		Initialized: c == nil || n.Labels[labelInitialized] == "true",
+		Initialized: n.Labels[labelInitialized] == "true",
 		Labels:      n.Labels, Taints: n.Taints, Capacity: n.Capacity, Allocatable: n.Allocatable,
 	}
 	if c != nil {
@@ -157,9 +157,19 @@ func (w *World) existing(n *snapshot.Node, c *snapshot.NodeClaim) Node {
 		}
 		out.Capacity = fill(out.Capacity, capacity)
 	}
+	if c == nil {
+		p := w.pool(out.Pool)
+		switch {
+		case p == nil:
+			out.Initialized = true // not ours: only its own word counts
+		case !out.Initialized:
+			out.Taints = withoutStartup(out.Taints, p.Spec.StartupTaints)
+		}
+	}
+	if cordon := (snapshot.Taint{Key: taintUnschedulable, Effect: noSchedule}); n.Unschedulable && !slices.Contains(out.Taints, cordon) {
+		out.Taints = append(slices.Clone(out.Taints), cordon)
+	}
 	switch {
-	case n.Unschedulable:
-		out.Closed = "it is unschedulable (cordoned)"
 	case !n.Deleting.IsZero():
 		out.Closed = "it is being deleted"
 	case c != nil && !c.Deleting.IsZero():
@@ -402,13 +412,9 @@ func (w *World) bookDaemons() {
 // chargeLimits books nodes and claims on their pools. Nodes that are going count
 // until they are gone: their instances still run.
 func (w *World) chargeLimits() {
-	byName := make(map[string]*Pool, len(w.Pools))
-	for i := range w.Pools {
-		byName[w.Pools[i].Spec.Name] = &w.Pools[i]
-	}
 	for i := range w.Nodes {
 		n := &w.Nodes[i]
-		if p := byName[n.Pool]; p != nil {
+		if p := w.pool(n.Pool); p != nil {
 			addTo(&p.Used, &n.Capacity)
 			p.UsedNodes++
 		}

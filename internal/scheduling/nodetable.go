@@ -3,6 +3,7 @@ package scheduling
 import (
 	"slices"
 
+	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/packing"
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -45,6 +46,9 @@ func (t *nodeTable) column(key string) *column {
 	if c == nil {
 		c = newColumn(len(t.nodes), func(i int) (string, bool) {
 			v, ok := t.nodes[i].Labels[key]
+			if !ok && key == catalog.LabelHostname {
+				return t.nodes[i].Name, true
+			}
 			return v, ok
 		})
 		t.cols[key] = c

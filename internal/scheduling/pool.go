@@ -53,9 +53,20 @@ func (w *World) readPools() {
 	slices.SortFunc(w.Pools, func(a, b Pool) int {
 		return cmp.Or(cmp.Compare(b.Spec.Weight, a.Spec.Weight), strings.Compare(b.Spec.Name, a.Spec.Name))
 	})
+	w.poolIndex = make(map[string]int, len(w.Pools))
 	for i := range w.Pools {
+		w.poolIndex[w.Pools[i].Spec.Name] = i
 		w.readPool(&w.Pools[i])
 	}
+}
+
+// pool finds a NodePool of ours by name; nil when there is none.
+func (w *World) pool(name string) *Pool {
+	i, ok := w.poolIndex[name]
+	if !ok || w.Pools[i].Code == plan.ForeignNodeClass {
+		return nil
+	}
+	return &w.Pools[i]
 }
 
 func (w *World) readPool(p *Pool) {

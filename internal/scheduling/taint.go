@@ -16,12 +16,13 @@ const (
 
 // Taints that a node carries for a while, or while it goes.
 const (
-	taintDisrupted    = "karpenter.sh/disrupted"
-	taintUnregistered = "karpenter.sh/unregistered"
-	taintNotReady     = "node.kubernetes.io/not-ready"
-	taintUnreachable  = "node.kubernetes.io/unreachable"
-	taintCloudInit    = "node.cloudprovider.kubernetes.io/uninitialized"
-	readinessPrefix   = "readiness.k8s.io/"
+	taintDisrupted     = "karpenter.sh/disrupted"
+	taintUnregistered  = "karpenter.sh/unregistered"
+	taintNotReady      = "node.kubernetes.io/not-ready"
+	taintUnreachable   = "node.kubernetes.io/unreachable"
+	taintUnschedulable = "node.kubernetes.io/unschedulable"
+	taintCloudInit     = "node.cloudprovider.kubernetes.io/uninitialized"
+	readinessPrefix    = "readiness.k8s.io/"
 )
 
 // Tolerates reports whether one of the tolerations covers the taint (Kubernetes:
@@ -91,7 +92,7 @@ func daemonTolerates(tolerations []snapshot.Toleration, t *snapshot.Taint) bool 
 			return true
 		}
 	case "node.kubernetes.io/disk-pressure", "node.kubernetes.io/memory-pressure",
-		"node.kubernetes.io/pid-pressure", "node.kubernetes.io/unschedulable":
+		"node.kubernetes.io/pid-pressure", taintUnschedulable:
 		if t.Effect == noSchedule {
 			return true
 		}

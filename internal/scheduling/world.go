@@ -41,6 +41,7 @@ type World struct {
 	pending        []int32
 	groups         Groups
 	volumeTopology bool
+	poolIndex      map[string]int
 	universes      map[string]*universe
 	daemons        []daemon
 	nodes          nodeTable
