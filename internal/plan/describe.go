@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -55,11 +56,19 @@ func workload(p *snapshot.Pod) string {
 		name = p.Owner.Name
 		if hash := p.Labels["pod-template-hash"]; hash != "" {
 			name = strings.TrimSuffix(name, "-"+hash)
+		} else if i := strings.LastIndexByte(name, '-'); i > 0 && isHash(name[i+1:]) {
+			name = name[:i]
 		}
 	default:
 		name = p.Owner.Name
 	}
 	return p.Namespace + "/" + name
+}
+
+// isHash reports whether a suffix looks like the hash that a Deployment gives its
+// ReplicaSets: 6 to 10 characters of Kubernetes' safe alphabet.
+func isHash(s string) bool {
+	return len(s) >= 6 && len(s) <= 10 && strings.Trim(s, "bcdfghjklmnpqrstvwxz2456789") == ""
 }
 
 // numbered replaces a trailing number by a star: "run-17" becomes "run-*".
@@ -128,10 +137,20 @@ func explainFromPlan(p *Plan, object string) *Explanation {
 	for _, v := range p.Placements {
 		e.Lines = append(e.Lines, Line{Text: "pod " + v.Pod + " goes to node " + v.Node})
 	}
+	m := p.Lookup()
 	for i := range p.Launches {
 		l := &p.Launches[i]
-		e.Lines = append(e.Lines, Line{Text: "launch " + l.Name + " in nodepool " + l.NodePool + ": " + l.Chosen.InstanceType + " " +
-			l.Chosen.CapacityType + " " + l.Chosen.Zone + " at " + Dollars(l.Chosen.Price) + "/h for " + Count(len(l.Pods), "pod")})
+		line := Line{Text: fmt.Sprintf("launch %s in nodepool %s: %s %s in %s at %s per hour for %s", l.Name, l.NodePool,
+			l.Chosen.InstanceType, l.Chosen.CapacityType, l.Chosen.Zone, Dollars(l.Chosen.Price), Count(len(l.Pods), "pod"))}
+		line.Children = append(line.Children, Line{Text: Options(l)})
+		for _, s := range l.Shares(true) {
+			line.Children = append(line.Children, Line{Text: fmt.Sprintf("%s: %s of %s, %s, daemonsets %s", s.Resource,
+				Rounded(s.Resource, s.Daemons+s.Used+s.Added), Rounded(s.Resource, s.Total), s.Percent(), Rounded(s.Resource, s.Daemons))})
+		}
+		for _, g := range m.Groups(l.Pods) {
+			line.Children = append(line.Children, Line{Text: strings.TrimSpace(g.Label() + "  " + g.Ask())})
+		}
+		e.Lines = append(e.Lines, line)
 	}
 	if len(e.Lines) == 0 {
 		e.Lines = []Line{{Text: "the plan changes nothing about it"}}

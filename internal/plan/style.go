@@ -70,10 +70,17 @@ func left(t string, w int) string {
 	return strings.Repeat(" ", max(0, w-utf8.RuneCountInString(t))) + t
 }
 
-// wrap breaks text at spaces into lines of at most width; a longer word stays
-// whole, so that names can be copied.
-func wrap(text string, width int) []string {
-	return flow(strings.Fields(text), " ", width)
+// takeLine takes as many words as fit on a line of width, one at least: a word
+// longer than that stays whole, so that names can be copied.
+func takeLine(words []string, width int) (line string, rest []string) {
+	n := 0
+	for i, w := range words {
+		n += utf8.RuneCountInString(w)
+		if i > 0 && n+i > width {
+			return strings.Join(words[:i], " "), words[i:]
+		}
+	}
+	return strings.Join(words, " "), nil
 }
 
 // flow puts items on lines of at most width, with a separator between them.

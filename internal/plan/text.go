@@ -58,15 +58,16 @@ func (t *report) section(title string) {
 
 // para writes wrapped text: the first line after first, the others after rest.
 func (t *report) para(first, rest, text string, paint func(string) string) {
-	w := t.width - max(visible(first), visible(rest))
-	for i, l := range wrap(clean(text), max(w, 30)) {
+	words := strings.Fields(clean(text))
+	for prefix := first; ; prefix = rest {
+		var line string
+		line, words = takeLine(words, max(t.width-visible(prefix), 30))
 		if paint != nil {
-			l = paint(l)
+			line = paint(line)
 		}
-		if i == 0 {
-			t.line("%s%s", first, l)
-		} else {
-			t.line("%s%s", rest, l)
+		t.line("%s%s", prefix, line)
+		if len(words) == 0 {
+			return
 		}
 	}
 }
@@ -95,10 +96,7 @@ func Outcome(p *Plan) string {
 	if s.PendingPods == 0 {
 		return "No pod is pending: there is nothing to launch."
 	}
-	launched := 0
-	for i := range p.Launches {
-		launched += len(p.Launches[i].Pods)
-	}
+	launched := s.PendingPods - s.Placed - s.Unschedulable
 	var parts []string
 	if s.Placed > 0 {
 		parts = append(parts, thousands(int64(s.Placed))+" on nodes that are there or on their way")
@@ -131,7 +129,7 @@ func (t *report) money() {
 		row("launches, dearest options", s.LaunchPriceWorst, over(s.LaunchPriceWorst, s.LaunchPrice, "more, if every cheaper option is gone"), nil)
 		if s.LaunchLowerBound > 0 {
 			row("lower bound", s.LaunchLowerBound, "no plan for these pods and pools costs less", nil)
-			t.noted("  "+pad("gap", 26)+left(Gap(s.LaunchPrice, s.LaunchLowerBound), 12)+pad("", 12), "the most that the launches exceed the best price")
+			t.noted("  "+pad("gap", 26)+left(Gap(s.LaunchPrice, s.LaunchLowerBound), 12)+pad("", 12), "at most this far above the best price")
 		}
 	}
 	if c := p.Catalogue; c.Region != "" || c.Source != "" {

@@ -28,7 +28,8 @@ func (t *report) launches() {
 		if len(g.Launches) > 1 {
 			title = fmt.Sprintf("%d x %s", len(g.Launches), title)
 		}
-		t.line("  %s  %s  %s", t.bold(clean(title)), t.green(price), t.dim(clean(nameRange(g.Launches))))
+		head := fmt.Sprintf("  %s  %s", t.bold(clean(title)), t.green(price))
+		t.line("%s  %s", head, t.dim(clean(nameRange(g.Launches, t.width-visible(head)-2))))
 		t.para("    ", "    ", fmt.Sprintf("pool %s, %s", l.NodePool, Options(l)), t.dim)
 		t.shares(l.Shares(false), "    ")
 		t.groups(g.Pods, "    ")
@@ -66,18 +67,23 @@ func (t *report) overview() {
 	}
 }
 
-// nameRange names launches: all of them when they are few.
-func nameRange(ls []*Launch) string {
+// nameRange names launches: all of them when they are few and there is room.
+func nameRange(ls []*Launch, width int) string {
 	var names []string
 	for _, l := range ls {
 		names = append(names, l.Name)
 	}
-	return few(names, 3)
+	for n := 3; n > 1; n-- {
+		if s := few(names, n); len(s) <= width {
+			return s
+		}
+	}
+	return few(names, 1)
 }
 
 // few joins up to n names and counts the rest.
 func few(names []string, n int) string {
-	if len(names) <= n+1 {
+	if len(names) <= max(n, 2) {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
@@ -156,11 +162,7 @@ func (t *report) verdict(g *VerdictGroup) {
 	v := g.Verdict
 	t.groups(g.Pods, "  ")
 	detail, pools := v.Tree()
-	if detail == "" {
-		t.line("    %s", t.red(string(v.Code)))
-	} else {
-		t.para("    "+t.red(string(v.Code))+"  ", "      ", detail, nil)
-	}
+	t.para("    "+t.red(string(v.Code))+"  ", "      ", detail, nil)
 	w := 0
 	for _, p := range pools {
 		w = max(w, utf8.RuneCountInString(p.NodePool))
@@ -171,35 +173,11 @@ func (t *report) verdict(g *VerdictGroup) {
 		if i == len(pools)-1 {
 			branch, rest = "    └─ ", "       "
 		}
-		t.para(branch+t.bold(pad(clean(p.NodePool), w))+"  "+t.red(string(p.Code))+"  ", rest+pad("", w)+"  ", p.Detail, nil)
+		t.para(branch+t.bold(pad(clean(p.NodePool), w))+"  "+t.red(string(p.Code))+"  ", rest+"    ", p.Detail, nil)
 	}
 	if do := Info(Telling(v)).Do; do != "" && do != "Nothing." {
 		t.para("    → ", "      ", do, t.dim)
 	}
-}
-
-// Tree is what reports show of a verdict, so that nothing is said twice: the
-// detail is "" where the first pool says the same, and a single pool that only
-// repeats the verdict is left out.
-func (v *Verdict) Tree() (detail string, pools []PoolVerdict) {
-	switch {
-	case len(v.Pools) == 0:
-		return v.Detail, nil
-	case len(v.Pools) == 1 && v.Pools[0].Code == v.Code && strings.HasSuffix(v.Detail, v.Pools[0].Detail):
-		return "pool " + v.Pools[0].NodePool + ": " + v.Pools[0].Detail, nil
-	case v.Pools[0].Detail != "" && strings.HasSuffix(v.Detail, v.Pools[0].Detail):
-		return "", v.Pools
-	}
-	return v.Detail, v.Pools
-}
-
-// Telling is the code that tells what to do: that of the nearest pool, if pools are
-// listed and the verdict itself only sums them up.
-func Telling(v *Verdict) Code {
-	if len(v.Pools) > 0 && v.Code == Unschedulable {
-		return v.Pools[0].Code
-	}
-	return v.Code
 }
 
 func (t *report) remarks() {
