@@ -1,7 +1,10 @@
 package oracle
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math/big"
 	"strings"
 	"testing"
@@ -13,6 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kerf.sh/kerf/internal/kube"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -36,54 +40,77 @@ func drawResources(t *rapid.T, label string) (snapshot.Resources, corev1.Resourc
 	return our, their
 }
 
-func TestEffectiveRequests(t *testing.T) {
+// drawnPod is one pod for both.
+type drawnPod struct {
+	pod        *corev1.Pod
+	containers []snapshot.Container
+	podLevel   *snapshot.PodLevel
+	overhead   snapshot.Resources
+}
+
+func drawPod(t *rapid.T) drawnPod {
 	always := corev1.ContainerRestartPolicyAlways
+	d := drawnPod{pod: &corev1.Pod{}}
+	d.pod.Name, d.pod.Namespace, d.pod.UID = "web", "default", "u"
+	infeasible := rapid.Bool().Draw(t, "infeasible")
+	if infeasible {
+		d.pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible}}
+	}
+	for i := range rapid.IntRange(0, 5).Draw(t, "containers") {
+		c := corev1.Container{Name: string(rune('a' + i))}
+		our := snapshot.Container{Name: c.Name}
+		our.Requests, c.Resources.Requests = drawResources(t, "requests")
+		our.Init = rapid.Bool().Draw(t, "init")
+		our.Sidecar = our.Init && rapid.Bool().Draw(t, "sidecar")
+		if our.Sidecar {
+			c.RestartPolicy = &always
+		}
+		status := corev1.ContainerStatus{Name: c.Name}
+		if rapid.Bool().Draw(t, "status") {
+			our.Resize = &snapshot.Resize{Infeasible: infeasible}
+			status.Resources = &corev1.ResourceRequirements{}
+			our.Resize.Allocated, status.AllocatedResources = drawResources(t, "allocated")
+			our.Resize.Actual, status.Resources.Requests = drawResources(t, "actual")
+		}
+		if our.Init {
+			d.pod.Spec.InitContainers = append(d.pod.Spec.InitContainers, c)
+			d.pod.Status.InitContainerStatuses = append(d.pod.Status.InitContainerStatuses, status)
+		} else {
+			d.pod.Spec.Containers = append(d.pod.Spec.Containers, c)
+			d.pod.Status.ContainerStatuses = append(d.pod.Status.ContainerStatuses, status)
+		}
+		d.containers = append(d.containers, our)
+	}
+	if rapid.Bool().Draw(t, "pod-level") {
+		d.podLevel = &snapshot.PodLevel{}
+		d.pod.Spec.Resources = &corev1.ResourceRequirements{}
+		d.podLevel.Requests, d.pod.Spec.Resources.Requests = drawResources(t, "pod-level requests")
+		d.podLevel.Limits, d.pod.Spec.Resources.Limits = drawResources(t, "pod-level limits")
+	}
+	if rapid.Bool().Draw(t, "overhead") {
+		d.overhead, d.pod.Spec.Overhead = drawResources(t, "overhead")
+	}
+	return d
+}
+
+// differs compares a request with that of kube-scheduler.
+func (d drawnPod) differs(our snapshot.Resources) string {
+	their := resourcehelper.PodRequests(d.pod, resourcehelper.PodResourcesOptions{UseStatusResources: true})
+	for _, name := range resourceNames {
+		q := their[corev1.ResourceName(name)]
+		if got, want := our.Get(name), units(name, q); got != want {
+			return fmt.Sprintf("%s: ours %d, theirs %d\n%+v\n%+v", name, got, want, d.containers, d.podLevel)
+		}
+	}
+	return ""
+}
+
+func TestEffectiveRequests(t *testing.T) {
 	faults := []string{"sidecars count as containers", "init containers run all at once", "pod-level requests add to the containers'", "overhead is forgotten", "resizes are forgotten"}
 	check(t, nil, faults, func(t *rapid.T, fault string) difference {
-		pod := &corev1.Pod{}
-		var containers []snapshot.Container
-		infeasible := rapid.Bool().Draw(t, "infeasible")
-		if infeasible {
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Reason: corev1.PodReasonInfeasible}}
-		}
-		for i := range rapid.IntRange(0, 5).Draw(t, "containers") {
-			c := corev1.Container{Name: string(rune('a' + i))}
-			our := snapshot.Container{Name: c.Name}
-			our.Requests, c.Resources.Requests = drawResources(t, "requests")
-			our.Init = rapid.Bool().Draw(t, "init")
-			our.Sidecar = our.Init && rapid.Bool().Draw(t, "sidecar")
-			if our.Sidecar {
-				c.RestartPolicy = &always
-			}
-			status := corev1.ContainerStatus{Name: c.Name}
-			if rapid.Bool().Draw(t, "status") {
-				our.Resize = &snapshot.Resize{Infeasible: infeasible}
-				status.Resources = &corev1.ResourceRequirements{}
-				our.Resize.Allocated, status.AllocatedResources = drawResources(t, "allocated")
-				our.Resize.Actual, status.Resources.Requests = drawResources(t, "actual")
-			}
-			if our.Init {
-				pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
-				pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, status)
-			} else {
-				pod.Spec.Containers = append(pod.Spec.Containers, c)
-				pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
-			}
-			containers = append(containers, our)
-		}
-		var podLevel *snapshot.PodLevel
-		if rapid.Bool().Draw(t, "pod-level") {
-			podLevel = &snapshot.PodLevel{}
-			pod.Spec.Resources = &corev1.ResourceRequirements{}
-			podLevel.Requests, pod.Spec.Resources.Requests = drawResources(t, "pod-level requests")
-			podLevel.Limits, pod.Spec.Resources.Limits = drawResources(t, "pod-level limits")
-		}
-		var overhead snapshot.Resources
-		if rapid.Bool().Draw(t, "overhead") {
-			overhead, pod.Spec.Overhead = drawResources(t, "overhead")
-		}
-		for i := range containers {
-			switch c := &containers[i]; fault {
+		d := drawPod(t)
+		for i := range d.containers {
+			switch c := &d.containers[i]; fault {
 			case "sidecars count as containers":
 				c.Init = c.Init && !c.Sidecar
 			case "init containers run all at once":
@@ -92,28 +119,40 @@ func TestEffectiveRequests(t *testing.T) {
 				c.Resize = nil
 			}
 		}
-		our := snapshot.EffectiveRequests(containers, podLevel, overhead)
+		our := snapshot.EffectiveRequests(d.containers, d.podLevel, d.overhead)
 		switch fault {
 		case "pod-level requests add to the containers'":
-			our = our.Add(snapshot.EffectiveRequests(containers, nil, overhead))
+			our = our.Add(snapshot.EffectiveRequests(d.containers, nil, d.overhead))
 		case "overhead is forgotten":
-			our = snapshot.EffectiveRequests(containers, podLevel, snapshot.Resources{})
+			our = snapshot.EffectiveRequests(d.containers, d.podLevel, snapshot.Resources{})
 		}
-		their := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{UseStatusResources: true})
-		for _, name := range resourceNames {
-			q := their[corev1.ResourceName(name)]
-			want := q.Value()
-			if name == "cpu" {
-				want = q.MilliValue()
-			}
-			if got := our.Get(name); got != want {
-				return difference{text: fmt.Sprintf("%s: ours %d, theirs %d\n%+v\n%+v", name, got, want, containers, podLevel)}
-			}
+		return difference{text: d.differs(our)}
+	})
+}
+
+// The same from the object itself: what is read of a pod in the cluster.
+func TestReadRequests(t *testing.T) {
+	check(t, nil, []string{"the status is not read"}, func(t *rapid.T, fault string) difference {
+		d := drawPod(t)
+		if d.podLevel != nil {
+			// Limits without requests get requests from the API server.
+			d.podLevel.Limits, d.pod.Spec.Resources.Limits = snapshot.Resources{}, nil
 		}
-		if our.Pods != 1 && fault == "" {
-			return difference{text: fmt.Sprintf("pods: %d", our.Pods)}
+		asked := d.pod.DeepCopy()
+		asked.APIVersion, asked.Kind = "v1", "Pod"
+		if fault != "" {
+			asked.Status = corev1.PodStatus{}
 		}
-		return difference{}
+		data, err := json.Marshal(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source := kube.Source{Name: "pod.json", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+		s, report, err := kube.Read([]kube.Source{source}, kube.Options{})
+		if err != nil || len(s.Pods) != 1 {
+			return difference{text: fmt.Sprintf("%s: %v, %+v", data, err, report)}
+		}
+		return difference{text: d.differs(s.Pods[0].Spec.Requests)}
 	})
 }
 
