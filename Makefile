@@ -90,8 +90,9 @@ fmt: ## format the Go code
 	gofmt -w functions infra internal scripts
 
 .PHONY: generate
-generate: check-go ## rewrite what is generated: docs and the embedded table's derived files
-	$(GO) generate ./...
+generate: check-go ## rewrite docs/reasons.md and docs/config.md; with FACTS=file DATE=yyyy-mm-dd the embedded table of types too
+	@if [ -n '$(FACTS)' ]; then $(GO) run ./scripts/catalog -facts '$(FACTS)' -date '$(DATE)' -table internal/catalog/us-east-1.table; fi
+	$(GO) run ./scripts/docs
 
 .PHONY: verify
 verify: generate fmt lint ## generate, fmt, lint; fails when that changes a file
