@@ -1,25 +1,57 @@
 package packing
 
-// solveGroup opens nodes for what is left of a group at a weight.
+import "slices"
+
+// solveGroup opens nodes for what is left of a group at a weight, as far as limits
+// allow.
 func (s *solver) solveGroup(g *group, w int32) {
-	total := 0
-	for i, c := range g.classes {
-		g.count[i] = s.left[c]
-		total += g.count[i]
+	for {
+		total := 0
+		for i, c := range g.classes {
+			g.count[i] = s.left[c]
+			total += g.count[i]
+		}
+		if total == 0 {
+			return
+		}
+		gp, ps := s.packLimited(g, g.count)
+		for _, pt := range ps {
+			s.addNode(gp, pt, w)
+		}
+		if !s.limits || len(ps) == 0 {
+			return
+		}
+		// What a limit kept out may still fit beside the others, or on smaller nodes.
+		s.fillSpare(g)
+		if g = s.narrow(g); g == nil {
+			return
+		}
 	}
-	if total == 0 {
-		return
+}
+
+// narrow drops the bins that limits no longer admit; nil when none is left.
+func (s *solver) narrow(g *group) *group {
+	var bins []bin
+	for _, b := range g.all {
+		tm := &s.p.Templates[b.template]
+		if s.withinLimits(tm.Pool, tm.Types[b.typ].Capacity) {
+			bins = append(bins, b)
+		}
 	}
-	for _, pt := range s.pack(g, g.count) {
-		s.addNode(g, pt, w)
+	if len(bins) == 0 {
+		return nil
 	}
+	gp := *g
+	gp.sized = nil
+	gp.setBins(s, bins)
+	return &gp
 }
 
 // addNode records a planned node and takes its pods from what is left.
 func (s *solver) addNode(g *group, pt pattern, w int32) {
 	b := g.bins[pt.bin]
 	tm := &s.p.Templates[b.template]
-	n := &pnode{template: b.template, level: w, typ: b.typ, offer: b.offer, price: b.price, use: make([]int64, s.d)}
+	n := &pnode{template: b.template, level: w, typ: b.typ, offer: b.offer, price: s.truePrice(b), use: make([]int64, s.d)}
 	n.offers = s.sigs[s.sigOf[g.classes[0]]].offers[b.template]
 	n.contents = make([]ClassCount, len(pt.cc))
 	for i, cc := range pt.cc {
@@ -30,11 +62,161 @@ func (s *solver) addNode(g *group, pt pattern, w int32) {
 			n.use[r] += int64(cc.Count) * v
 		}
 	}
-	for k, v := range tm.Types[b.typ].Capacity {
-		s.used[tm.Pool][k] += v
-	}
+	s.count(tm, b.typ, 1)
 	s.nodes = append(s.nodes, n)
 }
 
-func (s *solver) fillSpare(g *group) {}
-func (s *solver) improve()           {}
+// count books a node's capacity against its pool's limits.
+func (s *solver) count(tm *Template, typ int, sign int64) {
+	for k, v := range tm.Types[typ].Capacity {
+		s.used[tm.Pool][k] += sign * v
+	}
+}
+
+// fillSpare puts pods of a group into room on nodes the plan opens anyway: the node
+// keeps its type and its price, and its options are those that all its pods allow.
+func (s *solver) fillSpare(g *group) {
+	if len(s.nodes) == 0 {
+		return
+	}
+	least := make([]int64, s.d)
+	for r := range least {
+		least[r] = NoLimit
+	}
+	for i, c := range g.classes {
+		if s.left[c] > 0 {
+			for r, v := range g.req(i) {
+				least[r] = min(least[r], v)
+			}
+		}
+	}
+	var roomy []*pnode
+	for _, n := range s.nodes {
+		if !n.dead && s.room(n, least) > 0 {
+			roomy = append(roomy, n)
+		}
+	}
+	if len(roomy) == 0 {
+		return
+	}
+	for _, i := range s.bySizeDesc(g) {
+		c := g.classes[i]
+		for _, n := range roomy {
+			if s.left[c] == 0 {
+				break
+			}
+			if k := s.take(n, c, s.left[c]); k > 0 {
+				s.left[c] -= k
+			}
+		}
+	}
+}
+
+// room is how many pods of a need fit beside what a node holds.
+func (s *solver) room(n *pnode, need []int64) int {
+	k := int(NoLimit)
+	for r, v := range s.p.Templates[n.template].Types[n.typ].Alloc {
+		if free := v - n.use[r]; free < need[r] {
+			return 0
+		} else if need[r] > 0 {
+			k = min(k, int(free/need[r]))
+		}
+	}
+	return k
+}
+
+// take puts up to k pods of class c on a planned node, if the rules of both leave
+// the node's own offer, and returns how many it took.
+func (s *solver) take(n *pnode, c, k int) int {
+	cl := &s.p.Classes[c]
+	k = min(k, s.room(n, cl.Need))
+	if k <= 0 || n.template >= len(cl.Offers) || !cl.Offers[n.template].Has(n.offer) {
+		return 0
+	}
+	for _, o := range cl.Conflicts {
+		if int(o) == c {
+			k = min(k, 1)
+		}
+		if _, ok := n.find(int(o)); ok {
+			return 0
+		}
+	}
+	tm := &s.p.Templates[n.template]
+	offers := n.offers
+	if !n.offers.Subset(cl.Offers[n.template]) {
+		offers = n.offers.Clone()
+		offers.And(cl.Offers[n.template])
+	}
+	use := slices.Clone(n.use)
+	for r, v := range cl.Need {
+		use[r] += int64(k) * v
+	}
+	if !s.minValuesHold(tm, use, offers) {
+		return 0
+	}
+	n.offers, n.use = offers, use
+	at, ok := n.find(c)
+	if ok {
+		n.contents[at].Count += k
+	} else {
+		n.contents = slices.Insert(slices.Clip(n.contents), at, ClassCount{c, k})
+	}
+	return k
+}
+
+func (n *pnode) find(c int) (int, bool) {
+	return slices.BinarySearchFunc(n.contents, c, func(x ClassCount, c int) int { return x.Class - c })
+}
+
+// improve closes nodes whose pods all find room on other nodes of the plan: groups
+// were solved one after another and may leave such nodes.
+func (s *solver) improve() {
+	if s.groups < 2 {
+		return
+	}
+	order := slices.Clone(s.nodes)
+	slices.SortStableFunc(order, func(a, b *pnode) int { return int(min(max(b.price-a.price, -1), 1)) })
+	for _, n := range order {
+		s.close(n)
+	}
+}
+
+// close moves the pods of a node elsewhere if all of them fit.
+func (s *solver) close(n *pnode) {
+	type undo struct {
+		n        *pnode
+		offers   Bitset
+		use      []int64
+		contents []ClassCount
+	}
+	var log []undo
+	contents := slices.Clone(n.contents)
+	slices.SortStableFunc(contents, func(a, b ClassCount) int {
+		return slices.Compare(s.p.Classes[b.Class].Need, s.p.Classes[a.Class].Need)
+	})
+	for _, cc := range contents {
+		left := cc.Count
+		for _, o := range s.nodes {
+			if left == 0 {
+				break
+			}
+			if o == n || o.dead || s.room(o, s.p.Classes[cc.Class].Need) == 0 {
+				continue
+			}
+			u := undo{o, o.offers, slices.Clone(o.use), slices.Clone(o.contents)}
+			if k := s.take(o, cc.Class, left); k > 0 {
+				left -= k
+				log = append(log, u)
+			}
+		}
+		if left > 0 {
+			for i := len(log) - 1; i >= 0; i-- {
+				u := log[i]
+				u.n.offers, u.n.use, u.n.contents = u.offers, u.use, u.contents
+			}
+			return
+		}
+	}
+	n.dead = true
+	s.count(&s.p.Templates[n.template], n.typ, -1)
+}

@@ -18,10 +18,15 @@ func (s *solver) result() *Result {
 				return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(y.Count, x.Count))
 			}))
 	})
+	for c, n := range s.left {
+		if n > 0 {
+			r.Unplaced = append(r.Unplaced, Unplaced{Class: c, Count: n, Limits: s.limitHits(c)})
+		}
+	}
 	var prev *pnode
 	for _, n := range s.nodes {
 		l := Launch{Template: n.template, Contents: n.contents, Chosen: n.offer}
-		if prev != nil && prev.template == n.template && prev.offer == n.offer && slices.Equal(prev.use, n.use) && slices.Equal(prev.offers, n.offers) {
+		if prev != nil && !s.limits && prev.template == n.template && prev.offer == n.offer && slices.Equal(prev.use, n.use) && slices.Equal(prev.offers, n.offers) {
 			p := &r.Launches[len(r.Launches)-1]
 			l.Options, l.Worst, l.Limited = p.Options, p.Worst, p.Limited
 		} else {
@@ -30,11 +35,6 @@ func (s *solver) result() *Result {
 		r.Price += s.p.Templates[n.template].Offers[l.Chosen].Price
 		r.Launches = append(r.Launches, l)
 		prev = n
-	}
-	for c, n := range s.left {
-		if n > 0 {
-			r.Unplaced = append(r.Unplaced, Unplaced{Class: c, Count: n, Limits: s.limitHits(c)})
-		}
 	}
 	r.Bounds = s.bounds()
 	return r
@@ -50,13 +50,13 @@ func (s *solver) options(n *pnode, l *Launch) {
 	var all []int
 	for o := range tm.Offers {
 		t := &tm.Types[tm.Offers[o].Type]
-		if n.offers.Has(o) && covers(t.Alloc, n.use) && s.limitsAllow(n, t) {
+		if n.offers.Has(o) && s.countLeft(n, o) && covers(t.Alloc, n.use) && s.limitsAllow(n, t) {
 			all = append(all, o)
 		}
 	}
 	slices.SortFunc(all, func(a, b int) int { return compareOffers(tm, a, b) })
 	l.Chosen = all[0]
-	top := tm.Offers[all[0]].Price * s.p.OptionPriceCap / 100
+	top := tm.Offers[l.Chosen].Price * s.p.OptionPriceCap / 100
 	if s.p.OptionPriceCap <= 0 {
 		top = NoLimit
 	}
@@ -70,6 +70,7 @@ func (s *solver) options(n *pnode, l *Launch) {
 		l.Options = append(l.Options, o)
 	}
 	l.Options = s.forMinValues(tm, all, l.Options)
+	s.reserveLargest(n, l.Options)
 	for _, o := range l.Options {
 		l.Worst = max(l.Worst, tm.Offers[o].Price)
 	}
@@ -112,18 +113,29 @@ func (s *solver) forMinValues(tm *Template, all, options []int) []int {
 	return options
 }
 
-// limitsAllow reports whether a node may be of type t: the pool's limits are counted
-// at the chosen type, so an option may take no more than that, or than what is left
-// over after the whole plan.
+// limitsAllow reports whether a node may be of type t: the chosen type is counted
+// already, a larger option needs the difference from what the whole plan leaves.
 func (s *solver) limitsAllow(n *pnode, t *Type) bool {
 	tm := &s.p.Templates[n.template]
 	chosen := &tm.Types[n.typ]
 	for k, v := range t.Capacity {
-		if v > chosen.Capacity[k] && s.capacityLeft(tm.Pool, k) < NoLimit {
+		if v > chosen.Capacity[k] && v-chosen.Capacity[k] > s.capacityLeft(tm.Pool, k) {
 			return false
 		}
 	}
 	return true
+}
+
+// reserveLargest books the most that any option of a node may take of its limits.
+func (s *solver) reserveLargest(n *pnode, options []int) {
+	tm := &s.p.Templates[n.template]
+	for k, v := range tm.Types[n.typ].Capacity {
+		most := v
+		for _, o := range options {
+			most = max(most, tm.Types[tm.Offers[o].Type].Capacity[k])
+		}
+		s.used[tm.Pool][k] += most - v
+	}
 }
 
 // limitHits tells which limits keep one more pod of a class from a new node.

@@ -10,9 +10,11 @@ import (
 // the same result.
 func Solve(p *Problem) *Result {
 	s := newSolver(p)
-	s.fillExisting()
-	s.open()
-	s.improve()
+	if !s.solveExact() {
+		s.fillExisting()
+		s.open()
+		s.improve()
+	}
 	return s.result()
 }
 
@@ -26,13 +28,15 @@ type solver struct {
 	clashed []map[int]bool
 	placed  []Placed
 
-	sigs    []sig
-	sigOf   []int // by class
-	nodes   []*pnode
-	used    [][]int64 // by pool and limit dimension: what planned nodes take
-	limits  bool
-	work    int64
-	scratch []int64
+	sigs     []sig
+	sigOf    []int // by class
+	nodes    []*pnode
+	used     [][]int64 // by pool and limit dimension: what planned nodes take
+	limits   bool
+	work     int64
+	groups   int              // solved so far
+	reserved map[[2]int]int64 // instances taken of a counted offer
+	scratch  []int64
 }
 
 // pnode is a node the plan opens.
@@ -128,8 +132,10 @@ func (s *solver) open() {
 	slices.Reverse(weights)
 	for _, w := range weights {
 		for _, g := range s.groupsAt(w) {
+			s.fillReserved(g, w)
 			s.fillSpare(g)
 			s.solveGroup(g, w)
+			s.groups++
 		}
 	}
 }
@@ -219,8 +225,8 @@ func (s *solver) templateBins(t int, allowed Bitset) (plain, exotic []bin) {
 	}
 	for o := range tm.Offers {
 		of := &tm.Offers[o]
-		if !allowed.Has(o) {
-			continue
+		if !allowed.Has(o) || of.Count > 0 {
+			continue // counted offers are filled apart
 		}
 		if of.Type != last {
 			flush()
@@ -249,16 +255,26 @@ func compareOffers(tm *Template, a, b int) int {
 }
 
 func (s *solver) newGroup(bins []bin, classes []int) *group {
-	g := &group{d: s.d, bins: slices.Clone(bins), classes: classes}
+	g := &group{d: s.d, classes: classes}
+	g.load(s)
+	g.setBins(s, bins)
+	return g
+}
+
+// setBins gives the group its bins: capacities in whole steps of what its classes
+// need, dominated bins left out.
+func (g *group) setBins(s *solver, bins []bin) {
+	g.all = bins
+	g.bins = slices.Clone(bins)
+	g.caps = make([]int64, 0, len(bins)*g.d)
+	g.prices = make([]int64, 0, len(bins))
 	for _, b := range bins {
 		g.caps = append(g.caps, s.p.Templates[b.template].Types[b.typ].Alloc...)
 		g.prices = append(g.prices, b.price)
 	}
-	g.all = g.bins
-	g.load(s)
 	roundDown(g.d, g.caps, steps(g.d, g.need))
+	g.tops = nil
 	g.prune()
-	return g
 }
 
 // load copies what the group's classes need and how many are left.

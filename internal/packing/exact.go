@@ -1,0 +1,349 @@
+package packing
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// Limits of the exhaustive search: 3^exactPods steps a node or market.
+const (
+	exactPods  = 9
+	exactNodes = 24
+)
+
+// exact is the exhaustive search over few pods: every split between existing nodes
+// and every partition of the rest into new ones.
+type exact struct {
+	s     *solver
+	pod   []int // class by pod
+	full  int
+	need  [][]int64 // by subset
+	clash []int     // by pod: pods it may not share a node with
+	best  []int64   // by subset: least price as one new node
+	node  []pnode   // by subset: that node
+	// nonexotic says, per pod, that an ordinary type can hold it.
+	plain []bool
+}
+
+// solveExact solves a small problem exactly and reports whether it did: few pods,
+// every pod at home at one weight, no pool limit within reach, no counted offers.
+func (s *solver) solveExact() bool {
+	total := 0
+	for _, n := range s.left {
+		if total += n; total > exactPods {
+			return false
+		}
+	}
+	if total == 0 || len(s.p.Nodes) > exactNodes || s.counted() {
+		return false
+	}
+	weight, ok := s.oneWeight()
+	if !ok {
+		return false
+	}
+	e := &exact{s: s}
+	e.load()
+	e.single(weight)
+	placedAt, from := e.existing()
+	part, cost := e.partition()
+	// The least price; with equal prices the most pods on nodes that exist.
+	bestS, bestCost := 0, int64(-1)
+	for sub := 0; sub <= e.full; sub++ {
+		c := cost[e.full&^sub]
+		if !placedAt[sub] || c < 0 {
+			continue
+		}
+		if bestCost < 0 || c < bestCost || (c == bestCost && bits.OnesCount(uint(sub)) > bits.OnesCount(uint(bestS))) {
+			bestS, bestCost = sub, c
+		}
+	}
+	if bestCost < 0 {
+		return false // some pod has no place: the general way says which
+	}
+	var nodes []*pnode
+	for rest := e.full &^ bestS; rest != 0; rest &^= part[rest] {
+		n := e.node[part[rest]]
+		nodes = append(nodes, &n)
+	}
+	if !s.nodesFit(nodes) {
+		return false
+	}
+	for _, n := range nodes {
+		n.level = weight
+		s.count(&s.p.Templates[n.template], n.typ, 1)
+	}
+	s.nodes = nodes
+	e.place(from, bestS)
+	clear(s.left)
+	return true
+}
+
+// oneWeight finds the single weight at which all classes open nodes; classes without
+// offers have no say.
+func (s *solver) oneWeight() (int32, bool) {
+	var weight int32
+	seen := false
+	for c := range s.p.Classes {
+		if s.left[c] == 0 {
+			continue
+		}
+		home, ok := s.home(c)
+		if !ok {
+			continue
+		}
+		if seen && home != weight {
+			return 0, false
+		}
+		weight, seen = home, true
+	}
+	return weight, true
+}
+
+// home is the heaviest weight of a template that can host one pod of the class.
+func (s *solver) home(c int) (int32, bool) {
+	cl := &s.p.Classes[c]
+	var weight int32
+	found := false
+	for t := range s.p.Templates {
+		tm := &s.p.Templates[t]
+		w := s.p.Pools[tm.Pool].Weight
+		if t >= len(cl.Offers) || cl.Offers[t] == nil || (found && w <= weight) {
+			continue
+		}
+		cl.Offers[t].Members(func(o int) {
+			if ty := &tm.Types[tm.Offers[o].Type]; covers(ty.Alloc, cl.Need) && s.withinLimits(tm.Pool, ty.Capacity) {
+				weight, found = w, true
+			}
+		})
+	}
+	return weight, found
+}
+
+func (e *exact) load() {
+	s := e.s
+	for c, n := range s.left {
+		for range n {
+			e.pod = append(e.pod, c)
+		}
+	}
+	k := len(e.pod)
+	e.full = 1<<k - 1
+	e.need = make([][]int64, e.full+1)
+	e.need[0] = make([]int64, s.d)
+	for sub := 1; sub <= e.full; sub++ {
+		low := bits.TrailingZeros(uint(sub))
+		v := slices.Clone(e.need[sub&(sub-1)])
+		for r, x := range s.p.Classes[e.pod[low]].Need {
+			v[r] += x
+		}
+		e.need[sub] = v
+	}
+	e.clash = make([]int, k)
+	for i := range e.pod {
+		for j := range e.pod {
+			if i != j && slices.Contains(s.p.Classes[e.pod[i]].Conflicts, int32(e.pod[j])) {
+				e.clash[i] |= 1 << j
+			}
+		}
+	}
+}
+
+// quarrels reports whether two pods of a subset conflict.
+func (e *exact) quarrels(sub int) bool {
+	for i := range e.pod {
+		if sub&(1<<i) != 0 && e.clash[i]&sub != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// single finds, for every subset, the cheapest offer that holds it as one new node.
+func (e *exact) single(weight int32) {
+	e.best = make([]int64, e.full+1)
+	e.node = make([]pnode, e.full+1)
+	e.plain = make([]bool, len(e.pod))
+	for i := range e.pod {
+		e.plain[i] = e.cheapest(1<<i, weight, false)
+	}
+	for sub := 1; sub <= e.full; sub++ {
+		e.best[sub] = -1
+		if e.quarrels(sub) {
+			continue
+		}
+		exotic := true // exotic types only for pods that have nothing else
+		for i := range e.pod {
+			if sub&(1<<i) != 0 && e.plain[i] {
+				exotic = false
+			}
+		}
+		e.cheapest(sub, weight, exotic)
+	}
+}
+
+func (e *exact) cheapest(sub int, weight int32, exotic bool) bool {
+	s := e.s
+	found := false
+	e.best[sub] = -1
+	for t := range s.p.Templates {
+		tm := &s.p.Templates[t]
+		if s.p.Pools[tm.Pool].Weight != weight {
+			continue
+		}
+		offers := e.offers(sub, t)
+		if offers == nil {
+			continue
+		}
+		offers.Members(func(o int) {
+			of := &tm.Offers[o]
+			ty := &tm.Types[of.Type]
+			price := of.Price + s.p.CostPerNode
+			if (ty.Exotic && !exotic) || of.Count > 0 || !covers(ty.Alloc, e.need[sub]) || !s.withinLimits(tm.Pool, ty.Capacity) {
+				return
+			}
+			if e.best[sub] >= 0 && price >= e.best[sub] {
+				return
+			}
+			if !s.minValuesHold(tm, e.need[sub], offers) {
+				return
+			}
+			found = true
+			e.best[sub] = price
+			e.node[sub] = pnode{template: t, typ: of.Type, offer: o, price: price, offers: offers, use: e.need[sub], contents: e.contents(sub)}
+		})
+	}
+	return found
+}
+
+// offers intersects what the pods of a subset allow of a template; nil if nothing.
+func (e *exact) offers(sub, t int) Bitset {
+	var out Bitset
+	for i, c := range e.pod {
+		if sub&(1<<i) == 0 {
+			continue
+		}
+		o := e.s.p.Classes[c].Offers
+		if t >= len(o) || o[t] == nil {
+			return nil
+		}
+		if out == nil {
+			out = o[t].Clone()
+		} else if !out.And(o[t]) {
+			return nil
+		}
+	}
+	return out
+}
+
+func (e *exact) contents(sub int) []ClassCount {
+	var out []ClassCount
+	for i, c := range e.pod {
+		if sub&(1<<i) == 0 {
+			continue
+		}
+		if n := len(out); n > 0 && out[n-1].Class == c {
+			out[n-1].Count++
+		} else {
+			out = append(out, ClassCount{c, 1})
+		}
+	}
+	return out
+}
+
+// partition finds the cheapest way to cut every subset into new nodes: its price (-1:
+// none) and the first node, which holds the subset's lowest pod.
+func (e *exact) partition() (part []int, cost []int64) {
+	part = make([]int, e.full+1)
+	cost = make([]int64, e.full+1)
+	for sub := 1; sub <= e.full; sub++ {
+		cost[sub] = -1
+		low := sub & -sub
+		rest := sub &^ low
+		for x := rest; ; x = (x - 1) & rest {
+			one := x | low
+			if p := e.best[one]; p >= 0 && cost[sub&^one] >= 0 {
+				if c := p + cost[sub&^one]; cost[sub] < 0 || c < cost[sub] {
+					cost[sub], part[sub] = c, one
+				}
+			}
+			if x == 0 {
+				break
+			}
+		}
+	}
+	return part, cost
+}
+
+// existing tells which subsets fit on the nodes there are, and for each node and
+// subset what the node itself then holds.
+func (e *exact) existing() (can []bool, from [][]int) {
+	s := e.s
+	can = make([]bool, e.full+1)
+	can[0] = true
+	for n := range s.p.Nodes {
+		fit := make([]bool, e.full+1)
+		allowed := 0
+		for i, c := range e.pod {
+			if s.p.Classes[c].Nodes.Has(n) {
+				allowed |= 1 << i
+			}
+		}
+		free := s.p.Nodes[n].Free
+		negative := slices.ContainsFunc(free, func(v int64) bool { return v < 0 })
+		for sub := 0; sub <= e.full; sub++ {
+			fit[sub] = sub == 0 || (!negative && sub&^allowed == 0 && covers(free, e.need[sub]) && !e.quarrels(sub))
+		}
+		next := slices.Clone(can)
+		own := make([]int, e.full+1)
+		for sub := 1; sub <= e.full; sub++ {
+			for x := sub; x > 0; x = (x - 1) & sub {
+				if fit[x] && can[sub&^x] && !next[sub] {
+					next[sub], own[sub] = true, x
+				}
+			}
+		}
+		from = append(from, own)
+		can = next
+	}
+	return can, from
+}
+
+// place records the pods that stay on existing nodes.
+func (e *exact) place(from [][]int, sub int) {
+	for n := len(from) - 1; n >= 0; n-- {
+		own := from[n][sub]
+		for _, cc := range e.contents(own) {
+			e.s.placed = append(e.s.placed, Placed{n, cc.Class, cc.Count})
+		}
+		sub &^= own
+	}
+}
+
+// nodesFit reports whether planned nodes keep all limits together.
+func (s *solver) nodesFit(nodes []*pnode) bool {
+	ok := true
+	for _, n := range nodes {
+		s.count(&s.p.Templates[n.template], n.typ, 1)
+	}
+	for i := range s.p.Pools {
+		for k := range s.p.LimitDims {
+			ok = ok && s.capacityLeft(i, k) >= 0
+		}
+	}
+	for _, n := range nodes {
+		s.count(&s.p.Templates[n.template], n.typ, -1)
+	}
+	return ok
+}
+
+// counted reports whether any template has counted offers.
+func (s *solver) counted() bool {
+	for t := range s.p.Templates {
+		for o := range s.p.Templates[t].Offers {
+			if s.p.Templates[t].Offers[o].Count > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
