@@ -234,19 +234,27 @@ func (s *Set) firstConflict(o Set, allowUndefined func(key string) bool) (have, 
 // kube-scheduler decides; nil means that it does. A label that the node has only
 // under an alias counts.
 func (s Set) MatchesLabels(labels map[string]string) *Conflict {
+	r := s.firstMismatch(labels)
+	if r == nil {
+		return nil
+	}
+	c := &Conflict{Key: r.key, Have: Undefined, Want: r.Constraint()}
+	if v, ok := lookup(labels, r.key); ok {
+		c.Have = `"` + v + `"`
+	} else if !WellKnown(r.key) {
+		c.Hint = nearest(r.key, maps.Keys(labels))
+	}
+	return c
+}
+
+// Matches is MatchesLabels without the reason: it allocates nothing.
+func (s Set) Matches(labels map[string]string) bool { return s.firstMismatch(labels) == nil }
+
+func (s *Set) firstMismatch(labels map[string]string) *Requirement {
 	for i := range s.reqs {
 		r := &s.reqs[i]
-		v, ok := lookup(labels, r.key)
-		switch {
-		case ok && !r.has(v):
-			return &Conflict{Key: r.key, Have: `"` + v + `"`, Want: r.Constraint()}
-		case !ok && !r.absent:
-			c := &Conflict{Key: r.key, Have: Undefined, Want: r.Constraint()}
-			if WellKnown(r.key) {
-				return c
-			}
-			c.Hint = nearest(r.key, maps.Keys(labels))
-			return c
+		if v, ok := lookup(labels, r.key); ok && !r.has(v) || !ok && !r.absent {
+			return r
 		}
 	}
 	return nil

@@ -131,6 +131,9 @@ func TestMatchesLabels(t *testing.T) {
 		if got := set(t, c.in).MatchesLabels(node).String(); got != c.conflict {
 			t.Errorf("%s: conflict %q, want %q", c.in, got, c.conflict)
 		}
+		if got := set(t, c.in).Matches(node); got != (c.conflict == "") {
+			t.Errorf("%s: Matches is %v", c.in, got)
+		}
 	}
 }
 
@@ -143,14 +146,22 @@ func TestFromLabels(t *testing.T) {
 
 // Thousands of types are tried for each class of pods: no answer but a conflict
 // that is asked for may allocate.
-func TestIsCompatibleAllocatesNothing(t *testing.T) {
+func TestAnswersAllocateNothing(t *testing.T) {
 	pool, pod := set(t, "a In 1 2; b NotIn x; "+cpu+" Gt 3"), set(t, "a In 2; b In y; "+cpu+" In 4 8; team NotIn z")
 	if n := testing.AllocsPerRun(100, func() {
 		if !pool.IsCompatible(pod, WellKnown) {
 			t.Fatal("incompatible")
 		}
 	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("IsCompatible: %v allocations", n)
+	}
+	labels := map[string]string{"a": "2", "b": "y", cpu: "8"}
+	if n := testing.AllocsPerRun(100, func() {
+		if !pool.Matches(labels) || pod.Matches(nil) {
+			t.Fatal("mismatch")
+		}
+	}); n != 0 {
+		t.Errorf("Matches: %v allocations", n)
 	}
 }
 
