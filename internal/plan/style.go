@@ -85,6 +85,7 @@ func takeLine(words []string, width int) (line string, rest []string) {
 
 // flow puts items on lines of at most width, with a separator between them.
 func flow(items []string, sep string, width int) []string {
+	width -= len(strings.TrimRight(sep, " ")) // a broken line ends with it
 	var lines []string
 	cur, n := "", 0
 	for _, it := range items {

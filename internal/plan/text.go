@@ -9,8 +9,8 @@ import (
 type TextOptions struct {
 	// Color paints with ANSI sequences; the caller knows whether it is a terminal.
 	Color bool
-	// Width is the most columns of a line; 0 means 100. Names longer than that are
-	// not broken.
+	// Width is the most columns of a line, from 72 to 160; 0 means 100. Names longer
+	// than that are not broken.
 	Width int
 }
 
@@ -20,7 +20,7 @@ func Text(p *Plan, o TextOptions) string {
 	if o.Width <= 0 {
 		o.Width = 100
 	}
-	t := &report{p: p, style: style(o.Color), width: min(max(o.Width, 60), 160), pods: p.Lookup()}
+	t := &report{p: p, style: style(o.Color), width: min(max(o.Width, 72), 160), pods: p.Lookup()}
 	t.header()
 	if p.Explained != nil {
 		t.explanation(p.Explained)
@@ -179,7 +179,7 @@ func (t *report) nodesNote() string {
 
 // legend explains the bars.
 func (t *report) legend() {
-	t.line("  %s", t.dim("░")+" daemonsets  "+t.blue("▓")+" pods that are there  "+t.green("█")+" pods this plan places  "+t.dim("·")+" free")
+	t.line("  %s", t.dim("░")+" daemonsets  "+t.blue("▓")+" pods there  "+t.green("█")+" pods this plan places  "+t.dim("·")+" free")
 }
 
 // bar draws how full a node is: daemonset pods, pods that are there, pods that the
@@ -202,6 +202,7 @@ func (t *report) shares(shares []Share, indent string) {
 	for _, s := range shares {
 		w = max(w, len(s.Resource))
 	}
+	width := min(max(t.width-54-w, 10), 30)
 	for _, s := range shares {
 		pct := left(s.Percent(), 5)
 		sum := s.Daemons + s.Used + s.Added
@@ -209,7 +210,7 @@ func (t *report) shares(shares []Share, indent string) {
 		if s.Daemons > 0 {
 			note = ", daemonsets " + Rounded(s.Resource, s.Daemons)
 		}
-		t.line("%s%s %s %s  %s", indent, pad(clean(s.Resource), w), t.bar(s, 30), pct,
+		t.line("%s%s %s %s  %s", indent, pad(clean(s.Resource), w), t.bar(s, width), pct,
 			t.dim(Rounded(s.Resource, sum)+" of "+Rounded(s.Resource, s.Total)+note))
 	}
 }

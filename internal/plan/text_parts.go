@@ -29,7 +29,7 @@ func (t *report) launches() {
 			title = fmt.Sprintf("%d x %s", len(g.Launches), title)
 		}
 		head := fmt.Sprintf("  %s  %s", t.bold(clean(title)), t.green(price))
-		t.line("%s  %s", head, t.dim(clean(nameRange(g.Launches, t.width-visible(head)-2))))
+		t.noted(head, clean(nameRange(g.Launches, t.width-visible(head)-2)))
 		t.para("    ", "    ", fmt.Sprintf("pool %s, %s", l.NodePool, Options(l)), t.dim)
 		t.shares(l.Shares(false), "    ")
 		t.groups(g.Pods, "    ")
@@ -134,7 +134,7 @@ func (t *report) placements() {
 		if len(g.Nodes) > 1 {
 			title = fmt.Sprintf("%d nodes, alike: %s", len(g.Nodes), title)
 		}
-		t.line("  %s  %s", t.bold(clean(title)), t.dim(clean(facts)))
+		t.noted("  "+t.bold(clean(title)), clean(facts))
 		if !n.Allocatable.IsZero() {
 			t.shares(n.Shares(false), "    ")
 		}

@@ -68,7 +68,7 @@ func TestTextStaysWithinItsWidth(t *testing.T) {
 		return strings.Join(rapid.SliceOfN(word, 1, 40).Draw(t, "words"), " ")
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		width := rapid.IntRange(60, 160).Draw(t, "width")
+		width := rapid.IntRange(72, 160).Draw(t, "width")
 		p := fullPlan()
 		p.Verdicts[0].Detail, p.Verdicts[0].Pools[0].Detail = sentence.Draw(t, "detail"), sentence.Draw(t, "pool")
 		p.Warnings[0].Detail, p.Launches[0].Limited = sentence.Draw(t, "warning"), sentence.Draw(t, "limited")

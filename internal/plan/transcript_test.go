@@ -10,10 +10,10 @@ import (
 	"kerf.sh/kerf/internal/plan"
 )
 
-// TestTranscripts renders the plans of testdata. Commands: plan (reads one, in
+// TestTranscripts renders the plans of testdata/transcripts. Commands: plan (reads one, in
 // YAML, by the names of the Go fields), text (width, color), json, only (object).
 func TestTranscripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		var p *plan.Plan
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {

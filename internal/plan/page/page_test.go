@@ -17,7 +17,7 @@ import (
 func demo(t *testing.T) *plan.Plan {
 	t.Helper()
 	var p *plan.Plan
-	datadriven.RunTest(t, filepath.Join("..", "testdata", "demo.txt"), func(t *testing.T, d *datadriven.TestData) string {
+	datadriven.RunTest(t, filepath.Join("..", "testdata", "transcripts", "demo.txt"), func(t *testing.T, d *datadriven.TestData) string {
 		if d.Cmd == "plan" && p == nil {
 			raw, err := yaml.YAMLToJSON([]byte(d.Input))
 			if err != nil {
