@@ -8,21 +8,21 @@ import (
 )
 
 func (r *reader) addDaemonSet(d *appsv1.DaemonSet, o object) *fieldError {
-	need, err := needsOf(&d.Spec.Template.Spec, "spec.template.spec")
+	need, err := needsOf(&d.Spec.Template.Spec, templateSpec)
 	if err != nil {
 		return err
 	}
 	r.snap.DaemonSets = append(r.snap.DaemonSets, snapshot.DaemonSet{
 		Namespace: o.namespace, Name: o.name, UID: string(d.UID), Template: podTemplate(&d.Spec.Template),
 	})
-	i := len(r.snap.DaemonSets) - 1
-	r.drafts = append(r.drafts, draft{
-		namespace: o.namespace, need: need, at: o.at, ref: o.ref(), field: "spec.template.spec",
-		spec: func() *snapshot.PodSpec { return &r.snap.DaemonSets[i].Template.Spec },
-	})
+	r.draft(o, need, templateSpec, draftDaemonSet, len(r.snap.DaemonSets))
 	return nil
 }
 
+// templateSpec is the path of the pod spec in workloads.
+const templateSpec = "spec.template.spec"
+
+// podTemplate converts a template, its requests left out.
 func podTemplate(t *corev1.PodTemplateSpec) snapshot.PodTemplate {
 	return snapshot.PodTemplate{
 		Labels: labels(t.Labels), Annotations: annotations(t.Annotations), Spec: podSpec(&t.Spec),

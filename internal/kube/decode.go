@@ -3,6 +3,7 @@ package kube
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -16,6 +17,9 @@ import (
 type fieldError struct {
 	field   string
 	message string
+	// refused: the object is well formed, but the API server would refuse it. It is
+	// left out; the others are read.
+	refused bool
 }
 
 func (e *fieldError) Error() string {
@@ -25,8 +29,13 @@ func (e *fieldError) Error() string {
 	return e.field + ": " + e.message
 }
 
-func fieldErrorf(field, format string, args ...any) *fieldError {
-	return &fieldError{field, fmt.Sprintf(format, args...)}
+// refusedf is an error about an object that the API server would refuse.
+func refusedf(field, format string, args ...any) *fieldError {
+	return &fieldError{field: field, message: fmt.Sprintf(format, args...), refused: true}
+}
+
+func malformed(field, message string) *fieldError {
+	return &fieldError{field: field, message: message}
 }
 
 // decodeLenient decodes as the API server does: names are case-sensitive, fields
@@ -42,7 +51,7 @@ func decodeLenient(raw []byte, into any, prefix string) *fieldError {
 	if found := diagnose(raw, reflect.TypeOf(into), prefix, false); found != nil {
 		return found
 	}
-	return &fieldError{prefix, err.Error()}
+	return malformed(prefix, err.Error())
 }
 
 // decodeStrict decodes like decodeLenient and refuses unknown and repeated fields.
@@ -60,49 +69,39 @@ func decodeStrict(raw []byte, into any, prefix string) *fieldError {
 	if err == nil {
 		err = strict[0]
 	}
-	return &fieldError{prefix, err.Error()}
+	return malformed(prefix, err.Error())
 }
 
 // hugeExponent refuses numbers like "1e-10000000": the quantity parser takes
-// minutes for them, and no quantity is that small or that large.
+// minutes for them, and no quantity is that small.
 func hugeExponent(raw []byte) *fieldError {
-	for rest := raw; ; {
-		i := bytes.IndexAny(rest, "eE")
-		if i < 0 {
-			return nil
-		}
-		// All of digits . + - before, and sign and four digits or more after.
-		end := i + 1
-		if end < len(rest) && (rest[end] == '-' || rest[end] == '+') {
-			end++
-		}
-		digits := end
-		for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
-			end++
-		}
-		if end-digits >= 4 && i > 0 {
-			start := i
-			for start > 0 && (rest[start-1] >= '0' && rest[start-1] <= '9' || rest[start-1] == '.') {
+	for _, mark := range []string{"e-", "E-"} {
+		for at := 0; ; {
+			i := bytes.Index(raw[at:], []byte(mark))
+			if i < 0 {
+				break
+			}
+			i += at
+			at = i + len(mark)
+			start, end := i, at
+			for start > 0 && strings.IndexByte("0123456789.", raw[start-1]) >= 0 {
 				start--
 			}
-			signed := start
-			if signed > 0 && (rest[signed-1] == '-' || rest[signed-1] == '+') {
-				signed--
+			for end < len(raw) && raw[end] >= '0' && raw[end] <= '9' {
+				end++
 			}
-			before := byte('"')
-			if signed > 0 {
-				before = rest[signed-1]
+			if start == i || end-at < 4 {
+				continue
 			}
-			after := byte('"')
-			if end < len(rest) {
-				after = rest[end]
+			if start > 0 && strings.IndexByte("+-", raw[start-1]) >= 0 {
+				start--
 			}
-			if start < i && strings.IndexByte("\":[, \t\n", before) >= 0 && strings.IndexByte("\",]} \t\r\n", after) >= 0 {
-				return &fieldError{"", fmt.Sprintf("%s: an exponent of more than three digits", shorten(string(rest[signed:end])))}
+			if start > 0 && strings.IndexByte("\":[, \t\n", raw[start-1]) >= 0 && end < len(raw) && strings.IndexByte("\",]} \t\r\n", raw[end]) >= 0 {
+				return malformed("", fmt.Sprintf("%s: an exponent of more than three digits", shorten(string(raw[start:end]))))
 			}
 		}
-		rest = rest[i+1:]
 	}
+	return nil
 }
 
 // diagnose finds the first field of raw that does not fit type t, by name order
@@ -112,9 +111,23 @@ func diagnose(raw []byte, t reflect.Type, prefix string, strict bool) *fieldErro
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		return &fieldError{prefix, "no valid JSON: " + err.Error()}
+		return malformed(prefix, jsonMessage(raw))
 	}
 	return misfit(v, t, prefix, strict)
+}
+
+func jsonMessage(raw []byte) string {
+	var v any
+	err := stdjson.Unmarshal(raw, &v)
+	if err == nil {
+		return "no valid JSON"
+	}
+	var syntax *stdjson.SyntaxError
+	if errors.As(err, &syntax) {
+		from := max(0, int(syntax.Offset)-20)
+		return fmt.Sprintf("no valid JSON: %v near %q", err, raw[from:min(len(raw), int(syntax.Offset)+5)])
+	}
+	return "no valid JSON: " + err.Error()
 }
 
 var unmarshaler = reflect.TypeFor[stdjson.Unmarshaler]()
@@ -132,7 +145,7 @@ func misfit(v any, t reflect.Type, path string, strict bool) *fieldError {
 			return nil
 		}
 		if err := json.UnmarshalCaseSensitivePreserveInts(raw, reflect.New(t).Interface()); err != nil {
-			return &fieldError{path, fmt.Sprintf("%s is %s", shorten(string(raw)), noSuch(t, err))}
+			return malformed(path, fmt.Sprintf("%s is %s", shorten(string(raw)), noSuch(t, err)))
 		}
 		return nil
 	}
@@ -147,7 +160,7 @@ func misfit(v any, t reflect.Type, path string, strict bool) *fieldError {
 			ft, ok := fields[name]
 			if !ok {
 				if strict {
-					return &fieldError{join(path, name), "unknown field" + suggestion(name, fields)}
+					return malformed(join(path, name), "unknown field"+suggestion(name, fields))
 				}
 				continue
 			}
@@ -221,13 +234,15 @@ func wrongType(path, want string, v any) *fieldError {
 		raw = []byte("?")
 	}
 	msg := fmt.Sprintf("must be %s, not %s", want, describe(raw))
-	switch v.(type) {
-	case bool, stdjson.Number:
-		if want == "a string" {
+	if want == "a string" {
+		switch v.(type) {
+		case bool:
+			msg += " (put it in quotes; YAML reads y, yes, on, n, no and off as booleans too)"
+		case stdjson.Number:
 			msg += fmt.Sprintf(" (put it in quotes: \"%s\")", shorten(string(raw)))
 		}
 	}
-	return &fieldError{path, msg}
+	return malformed(path, msg)
 }
 
 // join adds a field name to a path; names that are no identifiers are quoted.

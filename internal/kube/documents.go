@@ -34,8 +34,12 @@ type stream struct {
 
 // sink takes what a stream finds. Errors it returns stop the stream.
 type sink interface {
-	// object takes one object as JSON; the bytes are only valid during the call.
-	object(raw []byte, at place) error
+	// object takes one object as JSON; the bytes are only valid during the call. id
+	// is what raw says about its identity.
+	object(raw []byte, id identity, at place) error
+	// saved takes one element of a list of a saved snapshot, or, with list "", the
+	// snapshot without its lists.
+	saved(list string, raw []byte, at place) error
 	// problem reports what cannot be read; nil means: go on.
 	problem(*Problem) error
 }
@@ -103,6 +107,7 @@ func (s *stream) run() (found bool, err error) {
 	} else if len(b) >= 2 && (b[0] == 0xff && b[1] == 0xfe || b[0] == 0xfe && b[1] == 0xff) {
 		return true, &Problem{File: s.name, Message: "UTF-16 text: save it as UTF-8"}
 	}
+	var indent []byte // of the first line that holds something
 	for {
 		c, err := s.r.ReadByte()
 		if err == io.EOF {
@@ -114,16 +119,19 @@ func (s *stream) run() (found bool, err error) {
 		switch c {
 		case '\n':
 			s.line++
+			indent = indent[:0]
 			continue
 		case ' ', '\t', '\r':
+			if len(indent) < maxDocument {
+				indent = append(indent, c)
+			}
 			continue
 		}
 		s.r.UnreadByte()
-		break2 := c
-		if break2 == '{' || break2 == '[' {
+		if c == '{' || c == '[' {
 			err = s.json()
 		} else {
-			err = s.yaml()
+			err = s.yaml(indent)
 		}
 		return s.document > 0 || err != nil, err
 	}

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // json reads the rest of the source as JSON values: objects one after another,
@@ -36,32 +39,62 @@ func (s *stream) json() error {
 	}
 }
 
-// document1 reads one document that is in memory as JSON.
-func (s *stream) document1(raw []byte, at place) error {
+// parsed reads one document that is in memory as JSON.
+func (s *stream) parsed(raw []byte, at place) error {
 	if t := bytes.TrimSpace(raw); len(t) == 0 || t[0] != '{' {
-		return s.sink.problem(at.problem("", "", fmt.Sprintf("no object but %s", describe(raw))))
+		return s.sink.problem(at.problem("", "", "no object but "+describe(raw)))
 	}
-	var l struct {
-		header
-		Items json.RawMessage `json:"items"`
+	var head header
+	if json.Unmarshal(raw, &head) != nil || head.APIVersion != savedVersion && !isList(head.Kind) {
+		return s.object(raw, at)
 	}
-	if bytes.Contains(raw, []byte(`"items"`)) {
-		if err := json.Unmarshal(raw, &l); err == nil && l.Items != nil && isList(l.Kind) {
-			items := s.newList(at)
-			items.head = l.header
-			var each []json.RawMessage
-			if err := json.Unmarshal(l.Items, &each); err != nil {
-				return s.sink.problem(at.problem("", "items", "must be a list, not "+describe(l.Items)))
-			}
-			for _, raw := range each {
-				if err := items.add(raw, items.next(int(at.line))); err != nil {
-					return err
-				}
-			}
-			return items.end(nil)
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return s.sink.problem(at.problem("", "", err.Error()))
+	}
+	if head.APIVersion == savedVersion {
+		return s.parsedSnapshot(fields, at)
+	}
+	var each []json.RawMessage
+	if fields["items"] == nil {
+		return s.object(raw, at)
+	}
+	if err := json.Unmarshal(fields["items"], &each); err != nil {
+		return s.sink.problem(at.problem("", "items", "must be a list, not "+describe(fields["items"])))
+	}
+	items := s.newList(at)
+	items.head = head
+	for _, raw := range each {
+		if err := items.add(raw, items.next(0)); err != nil {
+			return err
 		}
 	}
-	return s.sink.object(raw, at)
+	return items.end(nil)
+}
+
+func (s *stream) parsedSnapshot(fields map[string]json.RawMessage, at place) error {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !savedLists[name] {
+			continue
+		}
+		var each []json.RawMessage
+		if err := json.Unmarshal(fields[name], &each); err != nil {
+			return s.sink.problem(at.problem("", name, "must be a list, not "+describe(fields[name])))
+		}
+		delete(fields, name)
+		for i, raw := range each {
+			at := at
+			at.item, at.line = int32(i+1), 0
+			if err := s.sink.saved(name, raw, at); err != nil {
+				return err
+			}
+		}
+	}
+	head, err := json.Marshal(fields)
+	if err != nil {
+		return s.sink.problem(at.problem("", "", err.Error()))
+	}
+	return s.sink.saved("", head, at)
 }
 
 func isList(kind string) bool {
@@ -212,7 +245,7 @@ func (j *jsonReader) document(line int) error {
 			return err
 		}
 		if !json.Valid(j.buf) {
-			return j.fail(line, "%s", shorten(string(j.buf)))
+			return j.fail(line, "%q", shorten(string(j.buf)))
 		}
 		return j.s.sink.problem(at.problem("", "", "no object but "+describe(j.buf)))
 	}
@@ -264,12 +297,23 @@ func (j *jsonReader) document(line int) error {
 			}
 			continue
 		}
+		if name := strings.Trim(key, `"`); c == '[' && kinds.APIVersion == savedVersion && savedLists[name] {
+			j.head = append(j.head, "null"...)
+			if err := j.array(j.savedElement(name, at)); err != nil {
+				return err
+			}
+			continue
+		}
 		j.s.r.UnreadByte()
 		from = len(j.head)
 		if j.head, err = j.value(j.head); err != nil {
 			return err
 		}
 		switch key {
+		case `"items"`:
+			if isList(kinds.Kind) && c != 'n' {
+				return j.s.sink.problem(at.problem(kinds.Kind, "items", "must be a list, not "+describe(j.head[from:])))
+			}
 		case `"kind"`:
 			json.Unmarshal(j.head[from:], &kinds.Kind)
 		case `"apiVersion"`:
@@ -277,38 +321,32 @@ func (j *jsonReader) document(line int) error {
 		}
 	}
 	j.head = append(j.head, '}')
-	if !json.Valid(j.head) {
-		return j.s.sink.problem(at.problem("", "", jsonMessage(j.head)))
-	}
-	if items != nil {
+	switch {
+	case items != nil:
 		return items.end(j.head)
+	case kinds.APIVersion == savedVersion:
+		return j.s.parsed(j.head, at)
 	}
-	return j.s.sink.object(j.head, at)
+	return j.s.object(j.head, at)
+}
+
+func (j *jsonReader) savedElement(list string, at place) func(line int) error {
+	at.item = 0
+	return func(line int) (err error) {
+		if j.buf, err = j.value(j.buf[:0]); err != nil {
+			return err
+		}
+		at.item++
+		at.line = int32(line)
+		return j.s.sink.saved(list, j.buf, at)
+	}
 }
 
 func (j *jsonReader) item(items *list, line int) (err error) {
 	if j.buf, err = j.value(j.buf[:0]); err != nil {
 		return err
 	}
-	at := items.next(line)
-	if !json.Valid(j.buf) {
-		return j.s.sink.problem(at.problem("", "", jsonMessage(j.buf)))
-	}
-	return items.add(j.buf, at)
-}
-
-func jsonMessage(raw []byte) string {
-	var v any
-	err := json.Unmarshal(raw, &v)
-	if err == nil {
-		return "no valid JSON"
-	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		from := max(0, int(syntax.Offset)-20)
-		return fmt.Sprintf("no valid JSON: %v near %q", err, raw[from:min(len(raw), int(syntax.Offset)+5)])
-	}
-	return "no valid JSON: " + err.Error()
+	return items.add(j.buf, items.next(line))
 }
 
 // describe says what a JSON value is, for messages.

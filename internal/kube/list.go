@@ -7,10 +7,37 @@ import (
 	"strings"
 )
 
-// header is what every object begins with.
+// header tells what an object is.
 type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+}
+
+// identity is what tells one object from another.
+type identity struct {
+	header
+	Metadata struct {
+		Name         string `json:"name"`
+		GenerateName string `json:"generateName"`
+		Namespace    string `json:"namespace"`
+	} `json:"metadata"`
+}
+
+// object hands one object to the sink.
+func (s *stream) object(raw []byte, at place) error {
+	id, err := identify(raw)
+	if err != nil {
+		return s.sink.problem(at.problem("", err.field, err.message))
+	}
+	return s.sink.object(raw, id, at)
+}
+
+func identify(raw []byte) (identity, *fieldError) {
+	var id identity
+	if t := bytes.TrimSpace(raw); len(t) > 0 && t[0] != '{' && json.Valid(raw) {
+		return id, malformed("", "no object but "+describe(raw))
+	}
+	return id, decodeLenient(raw, &id, "")
 }
 
 // list hands the items of a List to the sink. Items of a typed list (PodList from
@@ -27,6 +54,7 @@ type list struct {
 
 type waitingItem struct {
 	raw []byte
+	id  identity
 	at  place
 }
 
@@ -42,18 +70,29 @@ func (l *list) next(line int) place {
 }
 
 func (l *list) add(raw []byte, at place) error {
-	var own header
-	if json.Unmarshal(raw, &own) == nil && own.Kind != "" || l.head.Kind == "List" {
-		return l.s.sink.object(raw, at)
+	id, err := identify(raw)
+	if err != nil {
+		return l.s.sink.problem(at.problem("", err.field, err.message))
 	}
-	if kind, ok := strings.CutSuffix(l.head.Kind, "List"); ok {
-		return l.s.sink.object(withKind(raw, l.head.APIVersion, kind), at)
+	if id.Kind != "" || l.head.Kind == "List" {
+		return l.s.sink.object(raw, id, at)
+	}
+	if l.head.Kind != "" {
+		return l.addOf(raw, id, at)
 	}
 	if l.size += len(raw); l.size > maxDocument {
 		return at.problem("", "kind", fmt.Sprintf("more than %d MiB of items without a kind", maxDocument>>20))
 	}
-	l.waiting = append(l.waiting, waitingItem{bytes.Clone(raw), at})
+	l.waiting = append(l.waiting, waitingItem{bytes.Clone(raw), id, at})
 	return nil
+}
+
+// addOf hands on an item without a kind of its own: it has that of its list.
+func (l *list) addOf(raw []byte, id identity, at place) error {
+	if l.head.Kind != "List" {
+		id.header = header{l.head.APIVersion, strings.TrimSuffix(l.head.Kind, "List")}
+	}
+	return l.s.sink.object(raw, id, at)
 }
 
 // end takes the list without its items.
@@ -69,36 +108,11 @@ func (l *list) end(raw []byte) error {
 	if !strings.HasSuffix(l.head.Kind, "List") {
 		return l.s.sink.problem(l.at.problem("", "items", fmt.Sprintf("a %s has no items", l.head.Kind)))
 	}
-	waiting := l.waiting
-	l.waiting, l.size = nil, 0
-	for _, w := range waiting {
-		if l.head.Kind == "List" {
-			if err := l.s.sink.object(w.raw, w.at); err != nil { // names the missing kind
-				return err
-			}
-			continue
-		}
-		if err := l.add(w.raw, w.at); err != nil {
+	for _, w := range l.waiting {
+		if err := l.addOf(w.raw, w.id, w.at); err != nil {
 			return err
 		}
 	}
+	l.waiting = nil
 	return nil
-}
-
-// withKind puts apiVersion and kind into an object that has none.
-func withKind(raw []byte, apiVersion, kind string) []byte {
-	t := bytes.TrimSpace(raw)
-	if len(t) < 2 || t[0] != '{' {
-		return raw
-	}
-	head, err := json.Marshal(header{apiVersion, kind})
-	if err != nil {
-		return raw
-	}
-	out := make([]byte, 0, len(t)+len(head))
-	out = append(out, head[:len(head)-1]...)
-	if rest := bytes.TrimSpace(t[1:]); len(rest) > 0 && rest[0] != '}' {
-		out = append(out, ',')
-	}
-	return append(out, t[1:]...)
 }

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -128,5 +129,16 @@ func tolerations(in []corev1.Toleration) []snapshot.Toleration {
 	for _, t := range in {
 		out = append(out, snapshot.Toleration{Key: t.Key, Operator: string(t.Operator), Value: t.Value, Effect: string(t.Effect)})
 	}
+	return out
+}
+
+// merged returns a with what b has beyond it.
+func merged(a, b map[string]string) map[string]string {
+	if len(b) == 0 {
+		return a
+	}
+	out := make(map[string]string, len(a)+len(b))
+	maps.Copy(out, b)
+	maps.Copy(out, a)
 	return out
 }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -11,133 +12,95 @@ import (
 // needs is what the containers of a pod ask for, kept small until the defaults
 // of admission can be applied.
 type needs struct {
-	init, app []container
-	// pod holds pod-level requests and limits; nil maps when there are none.
-	pod      container
-	overhead map[string]int64
+	containers []snapshot.Container
+	pod        *snapshot.PodLevel
+	// overhead is nil when the pod has none of its own.
+	overhead *snapshot.Resources
 }
 
-type container struct {
-	name             string
-	requests, limits map[string]int64
-	sidecar          bool
-}
-
-func needsOf(s *corev1.PodSpec, field string) (*needs, *fieldError) {
+func needsOf(s *corev1.PodSpec, field string) (needs, *fieldError) {
+	n := needs{containers: make([]snapshot.Container, 0, len(s.InitContainers)+len(s.Containers))}
 	if err := checkNegative(s, field); err != nil {
-		return nil, err
+		return n, err
 	}
-	n := &needs{overhead: amounts(s.Overhead)}
 	for i := range s.InitContainers {
-		n.init = append(n.init, containerOf(&s.InitContainers[i]))
+		n.containers = append(n.containers, container(&s.InitContainers[i], true))
 	}
 	for i := range s.Containers {
-		n.app = append(n.app, containerOf(&s.Containers[i]))
+		n.containers = append(n.containers, container(&s.Containers[i], false))
 	}
 	if s.Resources != nil {
-		n.pod = container{requests: amounts(s.Resources.Requests), limits: amounts(s.Resources.Limits)}
+		n.pod = &snapshot.PodLevel{Requests: resources(s.Resources.Requests), Limits: resources(s.Resources.Limits)}
+	}
+	if len(s.Overhead) > 0 {
+		overhead := resources(s.Overhead)
+		n.overhead = &overhead
 	}
 	return n, nil
 }
 
-func containerOf(c *corev1.Container) container {
-	return container{
-		name: c.Name, sidecar: sidecar(c),
-		requests: amounts(c.Resources.Requests), limits: amounts(c.Resources.Limits),
+func container(c *corev1.Container, init bool) snapshot.Container {
+	return snapshot.Container{
+		Name:         c.Name,
+		Requests:     resources(c.Resources.Requests),
+		Limits:       resources(c.Resources.Limits),
+		ZeroRequests: zeros(c.Resources.Requests),
+		ZeroLimits:   zeros(c.Resources.Limits),
+		Init:         init,
+		Sidecar:      sidecar(c),
 	}
 }
 
-// resize takes the larger of what is asked for and what the kubelet has given,
-// for containers that are being resized in place.
-func (n *needs) resize(s *corev1.PodStatus) {
-	given := func(list []container, statuses []corev1.ContainerStatus) {
-		for i := range list {
-			for j := range statuses {
-				if statuses[j].Name != list[i].name {
-					continue
-				}
-				list[i].requests = larger(list[i].requests, amounts(statuses[j].AllocatedResources))
-				if statuses[j].Resources != nil {
-					list[i].requests = larger(list[i].requests, amounts(statuses[j].Resources.Requests))
-				}
-			}
+// zeros names the resources that are written as zero.
+func zeros(list corev1.ResourceList) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		if q := list[name]; q.IsZero() {
+			out = append(out, string(name))
 		}
-	}
-	given(n.app, s.ContainerStatuses)
-	given(n.init, s.InitContainerStatuses)
-}
-
-func larger(a, b map[string]int64) map[string]int64 {
-	if len(b) == 0 {
-		return a
-	}
-	out := maps.Clone(a)
-	if out == nil {
-		out = map[string]int64{}
-	}
-	for k, v := range b {
-		out[k] = max(out[k], v)
 	}
 	return out
 }
 
-// requests is the effective request of the pod: the larger of what runs for good
-// (containers and sidecars) and what each init container needs beside the
-// sidecars that were started before it; pod-level requests win; overhead and one
-// pod on top.
-func (n *needs) requests() snapshot.Resources {
-	var running, peak snapshot.Resources
-	for _, c := range n.init {
-		if c.sidecar {
-			running = running.Add(sum(c.requests))
-			peak = peak.Max(running)
+// resize adds what the kubelet has given to containers that are resized in place.
+func (n *needs) resize(s *corev1.PodStatus) {
+	infeasible := false
+	for _, c := range s.Conditions {
+		if c.Type == corev1.PodResizePending && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonInfeasible {
+			infeasible = true
+		}
+	}
+	statuses := map[string]*corev1.ContainerStatus{}
+	for _, list := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+		for i := range list {
+			if list[i].AllocatedResources != nil || list[i].Resources != nil && list[i].Resources.Requests != nil {
+				statuses[list[i].Name] = &list[i]
+			}
+		}
+	}
+	for i := range n.containers {
+		c := statuses[n.containers[i].Name]
+		if c == nil {
 			continue
 		}
-		peak = peak.Max(running.Add(sum(c.requests)))
+		r := &snapshot.Resize{Allocated: resources(c.AllocatedResources), Infeasible: infeasible}
+		if c.Resources != nil {
+			r.Actual = resources(c.Resources.Requests)
+		}
+		n.containers[i].Resize = r
 	}
-	for _, c := range n.app {
-		running = running.Add(sum(c.requests))
-	}
-	total := peak.Max(running)
-	for name, v := range n.pod.requests {
-		total = total.With(name, v)
-	}
-	return total.Add(sum(n.overhead)).With(snapshot.Pods, 1)
 }
 
-// defaults applies what admission adds: the defaults of the namespace's
-// LimitRanges, then limits into missing requests.
-func (n *needs) defaults(ranges []*snapshot.LimitRange) {
-	each := func(c *container) {
-		c.requests, c.limits = maps.Clone(c.requests), maps.Clone(c.limits)
-		fill(&c.requests, c.limits)
-		for _, lr := range ranges {
-			for _, item := range lr.Limits {
-				if item.Type != string(corev1.LimitTypeContainer) {
-					continue
-				}
-				fill(&c.limits, item.Default)
-				fill(&c.requests, item.DefaultRequest)
-			}
-		}
-		fill(&c.requests, c.limits)
+// requests is the effective request.
+func (n *needs) requests() snapshot.Resources {
+	var overhead snapshot.Resources
+	if n.overhead != nil {
+		overhead = *n.overhead
 	}
-	for i := range n.init {
-		each(&n.init[i])
-	}
-	for i := range n.app {
-		each(&n.app[i])
-	}
-	fill(&n.pod.requests, n.pod.limits)
+	return snapshot.EffectiveRequests(n.containers, n.pod, overhead)
 }
 
-func fill(into *map[string]int64, from map[string]int64) {
-	for k, v := range from {
-		if _, ok := (*into)[k]; !ok {
-			if *into == nil {
-				*into = map[string]int64{}
-			}
-			(*into)[k] = v
-		}
-	}
+// admit applies the defaults of admission.
+func (n *needs) admit(ranges []snapshot.LimitRange) {
+	n.containers, n.pod = snapshot.AdmitPod(n.containers, n.pod, ranges)
 }

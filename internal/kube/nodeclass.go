@@ -22,7 +22,7 @@ var amiFamilies = map[string]string{
 
 func (r *reader) addNodeClass(c *nodeClass, o object) *fieldError {
 	if t := strings.TrimSpace(string(c.Spec)); t == "" || t == "null" {
-		return fieldErrorf("spec", "missing")
+		return malformed("spec", "missing")
 	}
 	var spec nodeClassSpec
 	if err := decodeStrict(c.Spec, &spec, "spec"); err != nil {
@@ -33,9 +33,9 @@ func (r *reader) addNodeClass(c *nodeClass, o object) *fieldError {
 	if err != nil {
 		return err
 	}
-	var raw bytes.Buffer
-	if err := json.Compact(&raw, c.Spec); err != nil {
-		return fieldErrorf("spec", "%v", err)
+	raw, err := canonical(c.Spec)
+	if err != nil {
+		return err
 	}
 	out := snapshot.NodeClass{
 		Name:                 c.Metadata.Name,
@@ -46,10 +46,10 @@ func (r *reader) addNodeClass(c *nodeClass, o object) *fieldError {
 		InstanceStorePolicy:  spec.InstanceStorePolicy,
 		ConnectionTracking:   spec.ConnectionTracking != nil,
 		NestedVirtualization: spec.CPUOptions != nil && spec.CPUOptions.NestedVirtualization == "enabled",
-		HasStatus:            present && len(status.Conditions) > 0,
+		HasStatus:            present && len(status.Conditions)+len(status.Subnets)+len(status.AMIs) > 0,
 		Conditions:           metaConditions(status.Conditions),
 		Deleting:             when(c.Metadata.DeletionTimestamp),
-		Spec:                 raw.Bytes(),
+		Spec:                 raw,
 	}
 	for _, t := range spec.AMISelectorTerms {
 		if t.Alias == "" {
@@ -99,4 +99,22 @@ func (r *reader) addNodeClass(c *nodeClass, o object) *fieldError {
 	}
 	r.snap.NodeClasses = append(r.snap.NodeClasses, out)
 	return nil
+}
+
+// canonical is the JSON of an object with sorted names and without white space,
+// so that YAML and JSON of one object are the same bytes. Numbers stay as written.
+func canonical(raw []byte) ([]byte, *fieldError) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, malformed("spec", err.Error())
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, malformed("spec", err.Error())
+	}
+	return bytes.TrimSpace(out.Bytes()), nil
 }

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"kerf.sh/kerf/internal/snapshot"
@@ -21,6 +20,9 @@ const (
 
 func (r *reader) addNodePool(p *nodePool, o object) *fieldError {
 	if err := p.Spec.Template.Spec.check("spec.template.spec"); err != nil {
+		return err
+	}
+	if err := p.Spec.Disruption.check(); err != nil {
 		return err
 	}
 	out := snapshot.NodePool{
@@ -61,33 +63,6 @@ func decodeStatus(raw json.RawMessage, into any) (present bool, err *fieldError)
 		return false, nil
 	}
 	return true, decodeLenient(raw, into, "status")
-}
-
-func (s *claimTemplateSpec) check(field string) *fieldError {
-	for _, f := range []struct{ name, value string }{
-		{"group", s.NodeClassRef.Group}, {"kind", s.NodeClassRef.Kind}, {"name", s.NodeClassRef.Name},
-	} {
-		if f.value == "" {
-			return fieldErrorf(field+".nodeClassRef."+f.name, "missing (group karpenter.k8s.aws, kind EC2NodeClass and the name of one)")
-		}
-	}
-	for _, list := range []struct {
-		name   string
-		taints []taint
-	}{{"taints", s.Taints}, {"startupTaints", s.StartupTaints}} {
-		for i, t := range list.taints {
-			at := fmt.Sprintf("%s.%s[%d]", field, list.name, i)
-			if t.Key == "" {
-				return fieldErrorf(at+".key", "missing")
-			}
-			switch t.Effect {
-			case "NoSchedule", "PreferNoSchedule", "NoExecute":
-			default:
-				return fieldErrorf(at+".effect", "%q is not NoSchedule, PreferNoSchedule or NoExecute", t.Effect)
-			}
-		}
-	}
-	return nil
 }
 
 func ownTaints(in []taint) []snapshot.Taint {

@@ -11,6 +11,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"kerf.sh/kerf/internal/plan"
 )
 
 // Groups of the kinds that are read strictly.
@@ -82,31 +84,22 @@ func strict[T any](add func(*reader, *T, object) *fieldError) func(*reader, obje
 	return func(r *reader, o object) *fieldError {
 		var v T
 		if err := decodeStrict(o.raw, &v, ""); err != nil {
-			return err
+			return explainUnknown(err)
 		}
 		return add(r, &v, o)
 	}
 }
 
-// identity is what tells one object from another.
-type identity struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Metadata   struct {
-		Name         string `json:"name"`
-		GenerateName string `json:"generateName"`
-		Namespace    string `json:"namespace"`
-	} `json:"metadata"`
-}
-
 // object reads one object. It implements sink.
-func (r *reader) object(raw []byte, at place) error {
-	var id identity
-	if err := decodeLenient(raw, &id, ""); err != nil {
-		return r.problem(at.problem("", err.field, err.message))
-	}
+func (r *reader) object(raw []byte, id identity, at place) error {
 	if id.Kind == "" {
 		return r.problem(at.problem("", "kind", "missing: every object needs apiVersion and kind"))
+	}
+	if id.Kind == "List" {
+		if at.item > 0 {
+			return r.problem(at.problem("List", "", "a List within a List"))
+		}
+		return nil // without items
 	}
 	if id.APIVersion == "" {
 		return r.problem(at.problem(id.Kind+" "+id.Metadata.Name, "apiVersion", "missing: every object needs apiVersion and kind"))
@@ -133,17 +126,36 @@ func (r *reader) object(raw []byte, at place) error {
 		}
 		return r.problem(at.problem(id.Kind, "metadata.name", "missing"))
 	}
-	key := objectKey{o.kind, o.namespace, o.name}
-	if first, twice := r.seen[key]; twice {
-		r.leave(at.problem(o.ref(), "metadata.name", "the same object is already in "+first.problem("", "", "").Place()+"; that one is kept"))
+	if !r.first(o) {
 		return nil
 	}
 	if err := k.read(r, o); err != nil {
-		return r.problem(at.problem(o.ref(), err.field, err.message))
+		p := at.problem(o.ref(), err.field, err.message)
+		if err.refused {
+			r.leave(p)
+			return nil
+		}
+		return r.problem(p)
 	}
-	r.seen[key] = at
-	r.report.Objects[o.kind]++
+	r.count(o)
 	return nil
+}
+
+func (o object) key() objectKey { return objectKey{o.kind, o.namespace, o.name} }
+
+// first reports whether an object is the first of its kind and name; one that is
+// not is left out.
+func (r *reader) first(o object) bool {
+	first, twice := r.seen[o.key()]
+	if twice {
+		r.leave(o.at.problem(o.ref(), "metadata.name", "the same object is already in "+first.problem("", "", "").Place()+"; that one is kept"))
+	}
+	return !twice
+}
+
+func (r *reader) count(o object) {
+	r.seen[o.key()] = o.at
+	r.report.Objects[o.kind]++
 }
 
 // ref is "Pod team-a/web".
@@ -168,6 +180,9 @@ func (r *reader) other(group, version string, id identity, at place) error {
 		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; write an EC2NodeClass of karpenter.k8s.aws/v1 in its place"))
 	case group == karpenterGroup && id.Kind == "Machine":
 		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; its successor is NodeClaim of karpenter.sh/v1"))
+	case group == karpenterGroup && id.Kind == "NodeOverlay", group == "autoscaling.x-k8s.io" && id.Kind == "CapacityBuffer":
+		r.report.Ignored[group+"/"+id.Kind]++
+		r.warn(strings.ToLower(id.Kind)+"/"+strings.TrimPrefix(name, id.Kind+" "), plan.RuleNotYetApplied, "%s objects do not change the plan yet", id.Kind)
 	case sameKind:
 		want := kinds[groupKind{group, id.Kind}].version
 		if group != "" {

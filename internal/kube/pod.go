@@ -20,18 +20,14 @@ func (r *reader) addPod(p *corev1.Pod, o object) *fieldError {
 	}
 	pod := Pod(p)
 	pod.Namespace, pod.Name = o.namespace, o.name
-	if live := p.UID != "" || p.Status.Phase != "" || len(p.Status.Conditions) > 0; live {
+	if live(p) {
 		need.resize(&p.Status)
 		pod.Spec.Requests = need.requests()
 		r.snap.Pods = append(r.snap.Pods, pod)
 		return nil
 	}
 	r.snap.Pods = append(r.snap.Pods, pod)
-	i := len(r.snap.Pods) - 1
-	r.drafts = append(r.drafts, draft{
-		namespace: o.namespace, need: need, at: o.at, ref: o.ref(), field: "spec",
-		spec: func() *snapshot.PodSpec { return &r.snap.Pods[i].Spec },
-	})
+	r.draft(o, need, "spec", draftPod, len(r.snap.Pods))
 	return nil
 }
 

@@ -27,10 +27,13 @@ func amount(name string, q resource.Quantity) int64 {
 		}
 		return v * scale
 	}
-	// value = unscaled x 10^-decimals; the exponent is bounded by hugeExponent.
+	// value = unscaled x 10^-decimals
 	d := q.AsDec()
-	unscaled := new(big.Int).Mul(d.UnscaledBig(), big.NewInt(scale))
 	decimals := int64(d.Scale())
+	if decimals < -100 {
+		return snapshot.MaxQuantity * int64(d.Sign())
+	}
+	unscaled := new(big.Int).Mul(d.UnscaledBig(), big.NewInt(scale))
 	ten := big.NewInt(10)
 	if decimals <= 0 {
 		unscaled.Mul(unscaled, new(big.Int).Exp(ten, big.NewInt(-decimals), nil))
@@ -74,6 +77,9 @@ func sum(m map[string]int64) snapshot.Resources {
 		case snapshot.Pods:
 			r.Pods = v
 		default:
+			if v == 0 {
+				continue // as good as absent
+			}
 			if r.Extended == nil {
 				r.Extended = map[string]int64{}
 			}
@@ -87,7 +93,7 @@ func sum(m map[string]int64) snapshot.Resources {
 func negative(list corev1.ResourceList, field string) *fieldError {
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		if q := list[name]; q.Sign() < 0 {
-			return fieldErrorf(join(field, string(name)), "%s is negative", q.String())
+			return refusedf(join(field, string(name)), "%s is negative", q.String())
 		}
 	}
 	return nil

@@ -20,7 +20,8 @@ type Options struct {
 	// Settings go into the snapshot. When they are zero or the defaults, those of a
 	// saved snapshot among the sources hold; without one, the defaults.
 	Settings snapshot.Settings
-	// Workloads plans pods for workloads that have none in the input.
+	// Workloads plans pods for workloads that have none in the input; so do settings
+	// with PlanWorkloads.
 	Workloads bool
 }
 
@@ -69,7 +70,7 @@ type reader struct {
 	problems []*Problem
 	seen     map[objectKey]place
 	drafts   []draft
-	saved    *savedHead
+	head     *savedHead // of a saved snapshot among the sources
 }
 
 type objectKey struct {

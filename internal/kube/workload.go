@@ -5,34 +5,45 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-func (r *reader) addWorkload(o object, m *metav1.ObjectMeta, replicas int64, sel *metav1.LabelSelector, t *corev1.PodTemplateSpec, claims []corev1.PersistentVolumeClaim) *fieldError {
-	if replicas < 0 {
-		return fieldErrorf("spec.replicas", "%d is negative", replicas)
+// workload is what the kinds of workloads have in common.
+type workload struct {
+	owner    []metav1.OwnerReference
+	uid      types.UID
+	replicas int64
+	first    int64 // ordinal
+	selector *metav1.LabelSelector
+	template *corev1.PodTemplateSpec
+	claims   []corev1.PersistentVolumeClaim
+}
+
+func (r *reader) addWorkload(o object, in workload) *fieldError {
+	if in.replicas < 0 {
+		return refusedf("spec.replicas", "%d is negative", in.replicas)
 	}
-	need, err := needsOf(&t.Spec, "spec.template.spec")
+	if in.first < 0 {
+		return refusedf("spec.ordinals.start", "%d is negative", in.first)
+	}
+	need, err := needsOf(&in.template.Spec, templateSpec)
 	if err != nil {
 		return err
 	}
 	w := snapshot.Workload{
-		Kind: o.kind, Namespace: o.namespace, Name: o.name, UID: string(m.UID), Owner: controller(m.OwnerReferences),
-		Replicas: replicas, Selector: selector(sel), Template: podTemplate(t),
+		Kind: o.kind, Namespace: o.namespace, Name: o.name, UID: string(in.uid), Owner: controller(in.owner),
+		Replicas: in.replicas, FirstOrdinal: in.first, Selector: selector(in.selector), Template: podTemplate(in.template),
 	}
-	for i := range claims {
+	for i := range in.claims {
 		if w.ClaimTemplates == nil {
 			w.ClaimTemplates = map[string]snapshot.ClaimSpec{}
 		}
-		w.ClaimTemplates[claims[i].Name] = claimSpec(&claims[i].Spec)
+		w.ClaimTemplates[in.claims[i].Name] = claimSpec(&in.claims[i].Spec)
 	}
 	r.snap.Workloads = append(r.snap.Workloads, w)
-	i := len(r.snap.Workloads) - 1
-	r.drafts = append(r.drafts, draft{
-		namespace: o.namespace, need: need, at: o.at, ref: o.ref(), field: "spec.template.spec",
-		spec: func() *snapshot.PodSpec { return &r.snap.Workloads[i].Template.Spec },
-	})
+	r.draft(o, need, templateSpec, draftWorkload, len(r.snap.Workloads))
 	return nil
 }
 
@@ -44,19 +55,27 @@ func replicas(n *int32) int64 {
 }
 
 func (r *reader) addDeployment(d *appsv1.Deployment, o object) *fieldError {
-	return r.addWorkload(o, &d.ObjectMeta, replicas(d.Spec.Replicas), d.Spec.Selector, &d.Spec.Template, nil)
+	return r.addWorkload(o, workload{owner: d.OwnerReferences, uid: d.UID, replicas: replicas(d.Spec.Replicas), selector: d.Spec.Selector,
+		template: &d.Spec.Template})
 }
 
 func (r *reader) addReplicaSet(d *appsv1.ReplicaSet, o object) *fieldError {
-	return r.addWorkload(o, &d.ObjectMeta, replicas(d.Spec.Replicas), d.Spec.Selector, &d.Spec.Template, nil)
+	return r.addWorkload(o, workload{owner: d.OwnerReferences, uid: d.UID, replicas: replicas(d.Spec.Replicas), selector: d.Spec.Selector,
+		template: &d.Spec.Template})
 }
 
 func (r *reader) addStatefulSet(d *appsv1.StatefulSet, o object) *fieldError {
-	return r.addWorkload(o, &d.ObjectMeta, replicas(d.Spec.Replicas), d.Spec.Selector, &d.Spec.Template, d.Spec.VolumeClaimTemplates)
+	w := workload{owner: d.OwnerReferences, uid: d.UID, replicas: replicas(d.Spec.Replicas), selector: d.Spec.Selector,
+		template: &d.Spec.Template, claims: d.Spec.VolumeClaimTemplates}
+	if d.Spec.Ordinals != nil {
+		w.first = int64(d.Spec.Ordinals.Start)
+	}
+	return r.addWorkload(o, w)
 }
 
 func (r *reader) addJob(j *batchv1.Job, o object) *fieldError {
-	return r.addWorkload(o, &j.ObjectMeta, jobPods(j), j.Spec.Selector, &j.Spec.Template, nil)
+	return r.addWorkload(o, workload{owner: j.OwnerReferences, uid: j.UID, replicas: jobPods(j), selector: j.Spec.Selector,
+		template: &j.Spec.Template})
 }
 
 // jobPods is how many pods of a job run at once: its parallelism, but not more

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// yaml reads the rest of the source as YAML documents.
-func (s *stream) yaml() error {
+// yaml reads the rest of the source as YAML documents; indent stands before it.
+func (s *stream) yaml(indent []byte) error {
 	d := &yamlDocument{s: s, start: s.line + 1}
 	for {
 		line, err := s.readLine()
@@ -24,6 +24,9 @@ func (s *stream) yaml() error {
 			return s.readError(err)
 		}
 		end := err == io.EOF
+		if len(indent) > 0 {
+			line, indent = append(indent, line...), nil
+		}
 		if rest, ok := separator(line); ok {
 			if err := d.finish(); err != nil {
 				return err
@@ -157,7 +160,7 @@ func (d *yamlDocument) finish() error {
 	if raw == nil {
 		return nil
 	}
-	return d.s.document1(raw, at)
+	return d.s.parsed(raw, at)
 }
 
 // yamlToJSON converts one YAML document; nil when it is null. Line numbers in
@@ -200,10 +203,11 @@ func yamlMessage(err error, doc []byte, start int) string {
 		}
 		return fmt.Sprintf("line %d", n+start-1)
 	})
+	msg = "no valid YAML: " + shorten(msg)
 	if bytes.Contains(doc, []byte("{{")) {
-		msg += " (it looks like a template: render it first, as with helm template)"
+		msg += " (it looks like a template: render it first, as helm template does)"
 	}
-	return "no valid YAML: " + shorten(msg)
+	return msg
 }
 
 // maxExpansion is the most that the aliases of a document may add to it.

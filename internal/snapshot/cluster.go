@@ -29,6 +29,8 @@ type Workload struct {
 	Replicas  int64          `json:"replicas"`
 	Selector  *LabelSelector `json:"selector,omitempty"`
 	Template  PodTemplate    `json:"template"`
+	// FirstOrdinal is the number of the first pod of a StatefulSet.
+	FirstOrdinal int64 `json:"firstOrdinal,omitempty"`
 	// ClaimTemplates are the volumeClaimTemplates of a StatefulSet, by name.
 	ClaimTemplates map[string]ClaimSpec `json:"claimTemplates,omitempty"`
 }

@@ -1,0 +1,104 @@
+package kube
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Patterns of the karpenter.sh/v1 API. Days are not a unit of it.
+var (
+	durationPattern = regexp.MustCompile(`^([0-9]+(s|m|h))+$`)
+	windowPattern   = regexp.MustCompile(`^([0-9]+(m|h)+(0s)?)+$`)
+)
+
+// check refuses what the API server would refuse and no verdict of the planner
+// names: references, taints and durations. Requirements and labels are the
+// planner's to judge.
+func (s *claimTemplateSpec) check(field string) *fieldError {
+	for _, f := range []struct{ name, value string }{
+		{"group", s.NodeClassRef.Group}, {"kind", s.NodeClassRef.Kind}, {"name", s.NodeClassRef.Name},
+	} {
+		if f.value == "" {
+			return refusedf(field+".nodeClassRef."+f.name, "missing (want group karpenter.k8s.aws, kind EC2NodeClass and the name of one)")
+		}
+	}
+	for _, list := range []struct {
+		name   string
+		taints []taint
+	}{{"taints", s.Taints}, {"startupTaints", s.StartupTaints}} {
+		for i, t := range list.taints {
+			at := fmt.Sprintf("%s.%s[%d]", field, list.name, i)
+			if t.Key == "" {
+				return refusedf(at+".key", "missing")
+			}
+			switch t.Effect {
+			case "NoSchedule", "PreferNoSchedule", "NoExecute":
+			default:
+				return refusedf(at+".effect", "%q is not NoSchedule, PreferNoSchedule or NoExecute", t.Effect)
+			}
+		}
+	}
+	if err := duration(field+".expireAfter", s.ExpireAfter, true); err != nil {
+		return err
+	}
+	return duration(field+".terminationGracePeriod", s.TerminationGracePeriod, false)
+}
+
+func (d *disruption) check() *fieldError {
+	if d == nil {
+		return nil
+	}
+	if d.ConsolidateAfter != nil {
+		if err := duration("spec.disruption.consolidateAfter", orElse(*d.ConsolidateAfter, "?"), true); err != nil {
+			return err
+		}
+	}
+	if d.Budgets == nil {
+		return nil
+	}
+	for i, b := range *d.Budgets {
+		at := fmt.Sprintf("spec.disruption.budgets[%d]", i)
+		if (b.Schedule == "") != (b.Duration == "") {
+			return refusedf(at, "schedule and duration go together: give both or neither")
+		}
+		if b.Duration != "" && !windowPattern.MatchString(b.Duration) {
+			return refusedf(at+".duration", "%q is no window of hours and minutes (write it like 8h or 90m)", shorten(b.Duration))
+		}
+	}
+	return nil
+}
+
+func duration(field, value string, never bool) *fieldError {
+	if value == "" || durationPattern.MatchString(value) || never && value == "Never" {
+		return nil
+	}
+	want := "write it like 720h or 1h30m"
+	if never {
+		want += ", or Never"
+	}
+	return refusedf(field, "%q is no duration of hours, minutes and seconds (%s)", shorten(value), want)
+}
+
+// moved says where fields of older versions of the API are now.
+var moved = map[string]string{
+	"spec.template.spec.kubelet":                 "it is spec.kubelet of the EC2NodeClass",
+	"spec.template.spec.nodeClassRef.apiVersion": "write group: karpenter.k8s.aws in its place",
+	"spec.disruption.expireAfter":                "it is spec.template.spec.expireAfter",
+	"spec.nodeClassRef.apiVersion":               "write group: karpenter.k8s.aws in its place",
+	"spec.ttlSecondsAfterEmpty":                  "it is spec.disruption.consolidateAfter",
+	"spec.ttlSecondsUntilExpired":                "it is spec.template.spec.expireAfter",
+	"spec.providerRef":                           "it is spec.template.spec.nodeClassRef",
+	"spec.requirements":                          "it is spec.template.spec.requirements",
+	"spec.taints":                                "it is spec.template.spec.taints",
+	"spec.labels":                                "it is spec.template.metadata.labels",
+}
+
+// explainUnknown adds where an unknown field of a Karpenter kind has gone.
+func explainUnknown(e *fieldError) *fieldError {
+	where, ok := moved[e.field]
+	if e.refused || !ok || !strings.HasPrefix(e.message, "unknown field") {
+		return e
+	}
+	return malformed(e.field, "unknown field: "+where)
+}
