@@ -71,6 +71,9 @@ func drawPod(t *rapid.T) drawnPod {
 			status.Resources = &corev1.ResourceRequirements{}
 			our.Resize.Allocated, status.AllocatedResources = drawResources(t, "allocated")
 			our.Resize.Actual, status.Resources.Requests = drawResources(t, "actual")
+			if our.Resize.Allocated.IsZero() && our.Resize.Actual.IsZero() {
+				our.Resize, status.Resources, status.AllocatedResources = nil, nil, nil // no kubelet reports this
+			}
 		}
 		if our.Init {
 			d.pod.Spec.InitContainers = append(d.pod.Spec.InitContainers, c)
