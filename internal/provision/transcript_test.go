@@ -2,6 +2,7 @@ package provision_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,7 +12,6 @@ import (
 	"kerf.sh/kerf/internal/kube"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/provision"
-	"kerf.sh/kerf/internal/snapshot"
 	"kerf.sh/kerf/internal/worldtest"
 )
 
@@ -35,78 +35,80 @@ func TestTranscripts(t *testing.T) {
 			return
 		}
 		w := worldtest.NewWorld()
+		var broken []string // reported at the end: an error would stop the file here
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			out, err := command(t, &w, d)
+			out, bad, err := command(&w, d)
+			for _, b := range bad {
+				broken = append(broken, d.Pos+": "+b)
+			}
 			if err != nil {
 				return "error: " + err.Error() + "\n"
 			}
 			return out
 		})
+		for _, b := range broken {
+			t.Error(b)
+		}
 	})
 }
 
-func command(t *testing.T, w **worldtest.World, d *datadriven.TestData) (string, error) {
-	show := worldtest.Show{
-		Detail: d.HasArg("detail"), Options: d.HasArg("options"), Bound: d.HasArg("bound"), Usage: d.HasArg("usage"),
-	}
+func command(w **worldtest.World, d *datadriven.TestData) (out string, broken []string, err error) {
 	switch d.Cmd {
 	case "world":
 		*w = worldtest.NewWorld()
-		return "", (*w).Exec(d.Input)
+		return "", nil, (*w).Exec(d.Input)
 	case "yaml":
 		(*w).AddYAML(d.Input)
-		return "", nil
+		return "", nil, nil
+	case "explain":
+		out, err = explain(*w, d.CmdArgs[0].Key)
+		return out, nil, err
 	case "plan":
 		if strings.TrimSpace(d.Input) != "" {
 			*w = worldtest.NewWorld()
-			if err := (*w).Exec(d.Input); err != nil {
-				return "", err
-			}
 		}
-		return planOf(t, d, *w, show)
+		err = (*w).Exec(d.Input)
 	case "add":
-		if err := (*w).Exec(d.Input); err != nil {
-			return "", err
-		}
-		return planOf(t, d, *w, show)
+		err = (*w).Exec(d.Input)
 	case "remove":
 		for _, ref := range strings.Fields(d.Input) {
-			if err := (*w).Remove(ref); err != nil {
-				return "", err
-			}
+			err = errors.Join(err, (*w).Remove(ref))
 		}
-		return planOf(t, d, *w, show)
-	case "explain":
-		return explain(*w, d.CmdArgs[0].Key)
+	default:
+		err = fmt.Errorf("command %q is not known", d.Cmd)
 	}
-	return "", fmt.Errorf("command %q is not known", d.Cmd)
+	if err != nil {
+		return "", nil, err
+	}
+	return planOf(d, *w)
 }
 
-func planOf(t *testing.T, d *datadriven.TestData, w *worldtest.World, show worldtest.Show) (string, error) {
+func planOf(d *datadriven.TestData, w *worldtest.World) (out string, broken []string, err error) {
+	show := worldtest.Show{
+		Detail: d.HasArg("detail"), Options: d.HasArg("options"), Bound: d.HasArg("bound"), Usage: d.HasArg("usage"),
+	}
 	s, report, err := w.Snapshot()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	p := provision.Plan(s, w.Catalog, provision.Options{})
-	out := readRemarks(report, show) + worldtest.Describe(p, show)
-	for _, bad := range worldtest.Check(s, w.Catalog, p) {
-		t.Errorf("%s: %s", d.Pos, bad)
-		out += "BROKEN RULE: " + bad + "\n"
-	}
-	again := provision.Plan(s, w.Catalog, provision.Options{})
-	if !bytes.Equal(bytesOf(t, p), bytesOf(t, again)) {
-		t.Errorf("%s: two plans of one snapshot differ", d.Pos)
-	}
-	return out, nil
-}
-
-// bytesOf is the plan as its users get it.
-func bytesOf(t interface{ Fatal(...any) }, p *plan.Plan) []byte {
-	data, err := plan.JSON(p, true)
+	broken = worldtest.Check(s, w.Catalog, p)
+	first, err := plan.JSON(p, true)
 	if err != nil {
-		t.Fatal(err)
+		return "", nil, err
 	}
-	return data
+	again, err := plan.JSON(provision.Plan(s, w.Catalog, provision.Options{}), true)
+	if err != nil {
+		return "", nil, err
+	}
+	if !bytes.Equal(first, again) {
+		broken = append(broken, "two plans of one snapshot differ")
+	}
+	out = readRemarks(report, show) + worldtest.Describe(p, show)
+	for _, b := range broken {
+		out += "BROKEN RULE: " + b + "\n"
+	}
+	return out, broken, nil
 }
 
 // readRemarks says what reading left out or had to remark.
@@ -142,16 +144,5 @@ func writeLines(b *strings.Builder, lines []plan.Line, indent string) {
 	for _, l := range lines {
 		fmt.Fprintf(b, "%s%s\n", indent, l.Text)
 		writeLines(b, l.Children, indent+"  ")
-	}
-}
-
-// judgePlan fails the test for every rule that a plan of the snapshot breaks.
-func judgePlan(t interface {
-	Helper()
-	Errorf(string, ...any)
-}, s *snapshot.Snapshot, w *worldtest.World, p *plan.Plan) {
-	t.Helper()
-	for _, bad := range worldtest.Check(s, w.Catalog, p) {
-		t.Errorf("%s", bad)
 	}
 }

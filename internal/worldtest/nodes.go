@@ -31,7 +31,7 @@ func nodeViews(s *snapshot.Snapshot, c *catalog.Catalog) []*nodeView {
 		if claim != nil {
 			claimed[claim.Name] = true
 		}
-		out = append(out, viewOfNode(s, n, claim))
+		out = append(out, viewOfNode(n, claim))
 	}
 	for i := range s.NodeClaims {
 		if cl := &s.NodeClaims[i]; !claimed[cl.Name] && cl.NodeName == "" {
@@ -54,7 +54,7 @@ func claimFor(s *snapshot.Snapshot, n *snapshot.Node) *snapshot.NodeClaim {
 	return nil
 }
 
-func viewOfNode(s *snapshot.Snapshot, n *snapshot.Node, claim *snapshot.NodeClaim) *nodeView {
+func viewOfNode(n *snapshot.Node, claim *snapshot.NodeClaim) *nodeView {
 	v := &nodeView{
 		name: n.Name, pool: n.Labels[labelPool], labels: maps.Clone(n.Labels), taints: n.Taints,
 		alloc: n.Allocatable, size: n.Capacity, cordoned: n.Unschedulable, going: !n.Deleting.IsZero(),
@@ -71,10 +71,11 @@ func viewOfNode(s *snapshot.Snapshot, n *snapshot.Node, claim *snapshot.NodeClai
 			v.pool = claim.Labels[labelPool]
 		}
 	}
-	if v.pool != "" && n.Labels[labelInit] != "true" {
+	// A node without a claim counts as initialised: nothing says what it waits for.
+	if claim != nil && n.Labels[labelInit] != "true" {
 		v.alloc = fill(v.alloc, claim, func(c *snapshot.NodeClaim) snapshot.Resources { return c.Allocatable })
 		v.size = fill(v.size, claim, func(c *snapshot.NodeClaim) snapshot.Resources { return c.Capacity })
-		v.taints = startingTaints(s, v.pool, claim, v.taints)
+		v.taints = startingTaints(claim, v.taints)
 	}
 	return v
 }
@@ -94,18 +95,9 @@ func fill(r snapshot.Resources, claim *snapshot.NodeClaim, from func(*snapshot.N
 }
 
 // startingTaints leaves out what goes by itself before a node is initialised.
-func startingTaints(s *snapshot.Snapshot, pool string, claim *snapshot.NodeClaim, ts []snapshot.Taint) []snapshot.Taint {
-	startup := []snapshot.Taint{}
-	if claim != nil {
-		startup = claim.StartupTaints
-	}
-	for i := range s.NodePools {
-		if claim == nil && s.NodePools[i].Name == pool {
-			startup = s.NodePools[i].StartupTaints
-		}
-	}
+func startingTaints(claim *snapshot.NodeClaim, ts []snapshot.Taint) []snapshot.Taint {
 	return slices.DeleteFunc(slices.Clone(ts), func(t snapshot.Taint) bool {
-		return ephemeral(t) || slices.ContainsFunc(startup, func(u snapshot.Taint) bool {
+		return ephemeral(t) || slices.ContainsFunc(claim.StartupTaints, func(u snapshot.Taint) bool {
 			return u.Key == t.Key && u.Effect == t.Effect
 		})
 	})
@@ -114,7 +106,7 @@ func startingTaints(s *snapshot.Snapshot, pool string, claim *snapshot.NodeClaim
 func viewOfClaim(s *snapshot.Snapshot, c *catalog.Catalog, cl *snapshot.NodeClaim) *nodeView {
 	v := &nodeView{
 		name: cl.Name, pool: cl.Labels[labelPool], labels: maps.Clone(cl.Labels),
-		taints: startingTaints(s, cl.Labels[labelPool], cl, cl.Taints),
+		taints: startingTaints(cl, cl.Taints),
 		alloc:  cl.Allocatable, size: cl.Capacity, going: !cl.Deleting.IsZero(),
 	}
 	if v.labels == nil {

@@ -105,7 +105,8 @@ func (j *judge) weights() {
 		for _, p := range j.inLaunch[l.Name] {
 			heavier := false
 			for _, v := range j.pools {
-				heavier = heavier || v.pool.Weight > own.pool.Weight && j.hosts(v, []*snapshot.Pod{p}, true) != nil
+				heavier = heavier || v.pool.Weight > own.pool.Weight && !j.strictMinValues(v) && !prefersNot(v.pool, p) &&
+					j.hosts(v, []*snapshot.Pod{p}, true) != nil
 			}
 			if !heavier {
 				owners = append(owners, p)
@@ -123,6 +124,17 @@ func (j *judge) weights() {
 				l.Name, l.Chosen.Price, least.Type, least.Price)
 		}
 	}
+}
+
+// prefersNot reports whether the pool has a PreferNoSchedule taint that the pod does
+// not tolerate: such a pool comes after those that have none.
+func prefersNot(p *snapshot.NodePool, pod *snapshot.Pod) bool {
+	for _, t := range p.Taints {
+		if t.Effect == "PreferNoSchedule" && !slices.ContainsFunc(pod.Spec.Tolerations, func(o snapshot.Toleration) bool { return tolerates(o, t) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // judged are the verdicts that say that no room could be had: for these the judge

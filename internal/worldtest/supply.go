@@ -129,7 +129,7 @@ func suppliesOf(p *snapshot.NodePool, class *snapshot.NodeClass, r *catalog.Reso
 		}
 		sup := &Supply{
 			Pool: p, Type: r.Type.Name, Zone: o.Zone, Capacity: o.CapacityType, Price: o.Price, Rank: 1,
-			Labels: labels, Size: r.Capacity, Alloc: r.Allocatable, Exotic: r.Exotic,
+			Labels: labels, Size: r.Capacity, Alloc: r.Allocatable, Exotic: r.Exotic && !names(p, r.Labels),
 		}
 		if o.CapacityType == "reserved" {
 			sup.Rank = 0
@@ -137,6 +137,20 @@ func suppliesOf(p *snapshot.NodePool, class *snapshot.NodeClass, r *catalog.Reso
 		out = append(out, sup)
 	}
 	return out
+}
+
+// names reports whether the pool names the type, its family or size: then the type
+// is no surprise, whatever devices it has.
+func names(p *snapshot.NodePool, labels map[string]string) bool {
+	for _, q := range p.Requirements {
+		switch q.Key {
+		case labelType, "karpenter.k8s.aws/instance-family":
+			if q.Operator == "In" && slices.Contains(q.Values, labels[q.Key]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // tenancy of a pool's nodes: default if the pool allows it. Every type has both.
