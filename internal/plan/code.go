@@ -13,6 +13,7 @@ const (
 	NominatedElsewhere Code = "NominatedElsewhere"
 	ResourceClaims     Code = "ResourceClaims"
 	NotUnschedulable   Code = "NotUnschedulable" // PodScheduled has another reason
+	EvictionBlocked    Code = "EvictionBlocked"  // its node is going, but it may not be moved
 )
 
 // Codes of pods that cannot run, and of the pools that refuse them.

@@ -49,6 +49,8 @@ var codeRows = []CodeInfo{
 		"Ask for devices as extended resources, or run the pod in a pool that another autoscaler looks after."},
 	{NotUnschedulable, KindNotPlanned, "The pod has no node, but the scheduler gives another reason than Unschedulable.",
 		"Read the pod's PodScheduled condition; the cause is not a missing node."},
+	{EvictionBlocked, KindNotPlanned, "The pod's node is being deleted, but the pod may not be moved: do-not-disrupt, or a PodDisruptionBudget that never allows it.",
+		"Take the annotation away, or change the budget that the detail names; more than one budget on a pod always blocks."},
 
 	{NoNodePool, KindCannotRun, "There is no NodePool that could launch a node.",
 		"Create a NodePool with its EC2NodeClass."},

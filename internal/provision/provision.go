@@ -52,6 +52,7 @@ func Plan(s *snapshot.Snapshot, c *catalog.Catalog, opts Options) *plan.Plan {
 	pl.bounds()
 	pl.warnings()
 	pl.summary()
+	slices.SortFunc(pl.out.Displaced, func(a, b plan.Displaced) int { return strings.Compare(a.Pod, b.Pod) })
 	pl.out.ID = identity(s, c, w, p)
 	if opts.Explain != "" {
 		pl.out.Explained = pl.explain(opts.Explain)
@@ -78,8 +79,11 @@ func (pl *planner) placements() {
 	}
 	pl.out.Placements = make([]plan.Placement, 0, total)
 	for _, p := range pl.r.Placed {
+		node := pl.p.Nodes[p.Node].Name
 		for _, i := range pl.take(p.Class, p.Count) {
-			pl.out.Placements = append(pl.out.Placements, plan.Placement{Pod: pl.ref(i), Node: pl.p.Nodes[p.Node].Name})
+			if !pl.displace(i, node) {
+				pl.out.Placements = append(pl.out.Placements, plan.Placement{Pod: pl.ref(i), Node: node})
+			}
 		}
 	}
 	slices.SortFunc(pl.out.Placements, func(a, b plan.Placement) int { return strings.Compare(a.Pod, b.Pod) })
@@ -113,8 +117,13 @@ func (pl *planner) launches() {
 		}
 		out.Pods = make([]string, 0, pods)
 		for _, c := range l.Contents {
-			for _, k := range pl.take(c.Class, c.Count) {
+			pods := pl.take(c.Class, c.Count)
+			for _, k := range pods {
 				out.Pods = append(out.Pods, pl.ref(k))
+				pl.displace(k, out.Name)
+			}
+			if pl.w.RelaxedOn(c.Class, l.Template) {
+				out.Relaxed = append(out.Relaxed, pl.relaxed(pods))
 			}
 			out.Requests = out.Requests.Add(times(pl.w.Classes[c.Class].Requests, int64(c.Count)))
 		}
@@ -124,6 +133,25 @@ func (pl *planner) launches() {
 	}
 	// By pool; within one the numbers go up already.
 	slices.SortStableFunc(pl.out.Launches, func(a, b plan.Launch) int { return strings.Compare(a.NodePool, b.NodePool) })
+}
+
+// displace records the move of a pod that runs on a node that is going; false for
+// a pod that is just pending.
+func (pl *planner) displace(pod int32, to string) bool {
+	from := pl.s.Pods[pod].NodeName
+	if from == "" {
+		return false
+	}
+	pl.out.Displaced = append(pl.out.Displaced, plan.Displaced{Pod: pl.ref(pod), From: from, To: to})
+	return true
+}
+
+// relaxed says which pods had a preference dropped.
+func (pl *planner) relaxed(pods []int32) string {
+	if len(pods) == 1 {
+		return pl.ref(pods[0]) + " tolerates PreferNoSchedule"
+	}
+	return pl.ref(pods[0]) + " and " + strconv.Itoa(len(pods)-1) + " more tolerate PreferNoSchedule"
 }
 
 func sameInts(a, b []int) bool {
@@ -187,15 +215,17 @@ func (pl *planner) summary() {
 	s.Placed, s.Launches = len(pl.out.Placements), len(pl.out.Launches)
 	for i := range pl.out.Launches {
 		l := &pl.out.Launches[i]
-		s.PendingPods += len(l.Pods)
 		s.LaunchPrice += l.Chosen.Price
 		s.LaunchPriceWorst += l.Worst
 	}
-	s.Unschedulable = len(pl.w.Refused)
+	s.PendingPods, s.Unschedulable = len(pl.w.Refused), len(pl.w.Refused)
+	for i := range pl.w.Classes {
+		s.PendingPods += len(pl.w.Classes[i].Pods)
+	}
 	for i := range pl.r.Unplaced {
 		s.Unschedulable += pl.r.Unplaced[i].Count
 	}
-	s.PendingPods += s.Placed + s.Unschedulable
+	s.PendingPods -= pl.w.Displaced
 	for i := range pl.out.Nodes {
 		s.PriceBefore += pl.out.Nodes[i].Price
 	}

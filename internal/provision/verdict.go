@@ -28,6 +28,9 @@ func (pl *planner) unplaced() {
 // verdict is the reason for a class that was not placed, Object left out: the
 // code that its pools have in common, and the nearest miss.
 func (pl *planner) verdict(class int) plan.Verdict {
+	if code, detail := pl.w.Refusal(class); code != "" {
+		return plan.Verdict{Code: code, Detail: detail}
+	}
 	reasons := pl.reasons(class)
 	if len(reasons) == 0 {
 		return plan.Verdict{Code: plan.NoNodePool, Detail: "there is no NodePool, and no existing node can host the pod"}

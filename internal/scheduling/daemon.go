@@ -44,33 +44,12 @@ func (w *World) readDaemons() {
 		}
 		w.daemons[i] = daemon{
 			namespace: ds.Namespace, name: ds.Name,
-			rules: compileDaemon(&spec), requests: spec.Requests, ports: spec.HostPorts, tolerations: spec.Tolerations,
+			rules: compileRules(&spec), requests: spec.Requests, ports: spec.HostPorts, tolerations: spec.Tolerations,
 		}
 		if w.daemons[i].requests.Pods == 0 {
 			w.daemons[i].requests.Pods = 1
 		}
 	}
-}
-
-// compileDaemon reads the rules of a daemon pod. Terms that name nodes match no
-// new one; a selector that cannot be read matches nothing.
-func compileDaemon(spec *snapshot.PodSpec) Rules {
-	if len(spec.Required) > 0 {
-		kept := make([]snapshot.NodeSelectorTerm, 0, len(spec.Required))
-		for _, t := range spec.Required {
-			if len(t.Fields) == 0 {
-				kept = append(kept, t)
-			}
-		}
-		own := *spec
-		own.Required = kept
-		spec = &own
-	}
-	r := compileRules(spec)
-	if r.refused != "" {
-		r.Alternatives = nil
-	}
-	return r
 }
 
 // daemonGroups splits the types of a template by the daemon pods that a node of

@@ -42,7 +42,7 @@ func (w *World) Explain(class int, hits []packing.LimitHit, exhausted bool) []Re
 		out = append(out, r)
 	}
 	slices.SortStableFunc(out, func(a, b Reason) int {
-		return cmp.Or(cmp.Compare(a.Rules, b.Rules), cmp.Compare(a.Miss, b.Miss)) // else in the order of pools
+		return cmp.Or(cmp.Compare(a.Rules, b.Rules), cmp.Compare(a.Miss, b.Miss), strings.Compare(a.NodePool, b.NodePool))
 	})
 	return out
 }
@@ -75,6 +75,7 @@ type explainTable struct {
 	unusable  uint64
 	noOffer   uint64
 	port      uint64
+	tainted   uint64
 	rows      map[int][]nearest
 }
 
@@ -186,6 +187,7 @@ func (w *World) row(pool, rules int) []nearest {
 	for i := range x.t.taints {
 		if t := &x.t.taints[i]; t.Effect != preferNoSchedule && !Tolerates(r.Spec.Tolerations, t) {
 			common |= x.add(blame{kind: byTaint, at: i})
+			x.tainted |= common
 		}
 	}
 	ported := make([]uint64, len(x.t.daemons.groups))
@@ -294,13 +296,14 @@ func (k *candidate) before(o *candidate) bool {
 // Misses of rules that are not a matter of degree, so that reasons can be ordered.
 const (
 	wholeMiss = 1_000_000
-	offerMiss = wholeMiss / 2
+	taintMiss = wholeMiss * 9 / 10 // one toleration mends it
+	offerMiss = wholeMiss / 2      // capacity comes and goes
 )
 
 func (w *World) weigh(x *explainTable, c *Class, typ int, n nearest) candidate {
 	k := candidate{typ: typ, n: n, excess: bits.OnesCount64(n.poolOnly)}
 	k.rules = bits.OnesCount64(n.mask)
-	k.miss = int64(k.rules) * wholeMiss
+	k.miss = int64(k.rules)*wholeMiss - int64(bits.OnesCount64(n.mask&x.tainted))*(wholeMiss-taintMiss)
 	if n.mask&x.noOffer != 0 {
 		k.miss -= wholeMiss - offerMiss
 	}
@@ -632,10 +635,12 @@ func (w *World) emptyPool(p *Pool) (plan.Code, string) {
 	name := x.t.u.types[bestType].Type.Name
 	code := plan.NoInstanceTypeFits
 	var parts []string
+	byOffers := true
 	for b := range x.blames {
 		if best&(1<<b) == 0 {
 			continue
 		}
+		byOffers = byOffers && (x.blames[b].kind == byOffer || offerKey(x.blames[b].key))
 		switch x.blames[b].kind {
 		case byUnusable:
 			parts = append(parts, x.t.u.types[bestType].Unusable)
@@ -646,6 +651,9 @@ func (w *World) emptyPool(p *Pool) (plan.Code, string) {
 			r, _ := p.reqs.Get(x.blames[b].key)
 			parts = append(parts, "the NodePool requires "+r.String())
 		}
+	}
+	if byOffers {
+		code = plan.NoOffering
 	}
 	return code, fmt.Sprintf("no type with an available offer is left; the nearest, %s %s in zone %s, fails: %s", name, o.capacity, o.zone, strings.Join(parts, "; "))
 }

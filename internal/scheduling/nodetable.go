@@ -46,7 +46,7 @@ func (t *nodeTable) column(key string) *column {
 	if c == nil {
 		c = newColumn(len(t.nodes), func(i int) (string, bool) {
 			v, ok := t.nodes[i].Labels[key]
-			if !ok && key == catalog.LabelHostname {
+			if key == fieldName || !ok && key == catalog.LabelHostname {
 				return t.nodes[i].Name, true
 			}
 			return v, ok

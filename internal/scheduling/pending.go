@@ -31,7 +31,7 @@ func NotPlanned(p *snapshot.Pod) (plan.Code, string) {
 		return plan.NominatedElsewhere, "the scheduler has nominated node " + p.NominatedNode
 	case len(p.Spec.ResourceClaims) > 0:
 		return plan.ResourceClaims, fmt.Sprintf("uses dynamic resource claims %v, which are not planned for", p.Spec.ResourceClaims)
-	case p.Scheduled != nil && p.Scheduled.Reason != "Unschedulable":
+	case p.Scheduled != nil && p.Scheduled.Reason != "" && p.Scheduled.Reason != "Unschedulable":
 		if p.Scheduled.Reason == "SchedulingGated" {
 			return plan.SchedulingGated, "waits for its scheduling gates"
 		}
@@ -80,12 +80,22 @@ func (w *World) splitPods() {
 	other := map[string]int{}
 	w.order = podOrder(s.Pods)
 	w.pending = make([]int32, 0, len(s.Pods))
+	going := goingNodes(s)
 	for _, i := range w.order {
 		p := &s.Pods[i]
 		if p.NodeName != "" {
-			continue
-		}
-		if code, detail := NotPlanned(p); code != "" {
+			if !going[p.NodeName] {
+				continue
+			}
+			planned, code, detail := w.displaced(p)
+			if code != "" {
+				w.Skipped = append(w.Skipped, plan.Verdict{Object: "pod/" + p.Ref(), Code: code, Detail: detail})
+			}
+			if !planned {
+				continue
+			}
+			w.Displaced++
+		} else if code, detail := NotPlanned(p); code != "" {
 			w.Skipped = append(w.Skipped, plan.Verdict{Object: "pod/" + p.Ref(), Code: code, Detail: detail})
 			continue
 		}
@@ -139,10 +149,7 @@ func (w *World) warnTopology() {
 		w.warn("pod/"+s.Pods[i].Ref(), plan.RuleNotYetApplied, what+" is not applied yet; its pods are planned by the other rules")
 	}
 	var spread, affinity, anti, preference bool
-	for r, i := range w.groups.Rep {
-		if w.Rules[r].refused != "" {
-			continue
-		}
+	for _, i := range w.groups.Rep {
 		spec := &s.Pods[i].Spec
 		for k := range spec.Spread {
 			if spec.Spread[k].WhenUnsatisfiable == "ScheduleAnyway" {

@@ -56,7 +56,10 @@ func (w *World) Problem() *packing.Problem {
 		}
 		if a.relaxed != nil && !fits(p, &p.Classes[i]) {
 			p.Classes[i].Offers = a.relaxed
-			w.relaxed(c)
+			if w.relaxed == nil {
+				w.relaxed = make([]bool, len(w.Classes))
+			}
+			w.relaxed[i] = true
 		}
 	}
 	w.portConflicts(p)
@@ -93,13 +96,14 @@ func covers(have, need []int64) bool {
 	return true
 }
 
-// relaxed records that the pods of a class get nodes with a PreferNoSchedule taint
-// that they do not tolerate, because they fit nowhere else (Karpenter: the last
-// step of relaxation).
-func (w *World) relaxed(c *Class) {
-	for _, i := range c.Pods {
-		w.warn("pod/"+w.Snapshot.Pods[i].Ref(), plan.PreferenceRelaxed, "no other pool can host it: taints with effect PreferNoSchedule are tolerated")
+// RelaxedOn reports whether pods of a class are on a template only because a
+// PreferNoSchedule taint that they do not tolerate was let pass: they fit nowhere
+// else (Karpenter: the last step of relaxation).
+func (w *World) RelaxedOn(class, template int) bool {
+	if w.relaxed == nil || !w.relaxed[class] {
+		return false
 	}
+	return !w.Templates[template].toleratedBy(w.Rules[w.Classes[class].Rules].Spec.Tolerations, false)
 }
 
 func (w *World) packTemplate(t *Template) packing.Template {
@@ -220,11 +224,12 @@ func (w *World) allowances() {
 	var open *allowance
 	for r := range w.Rules {
 		rules := &w.Rules[r]
-		if rules.refused != "" {
-			continue
-		}
 		a := &w.allow[r]
-		a.offers, a.relaxed = w.allowOffers(rules, preferring)
+		if rules.refused == "" {
+			a.offers, a.relaxed = w.allowOffers(rules, preferring)
+		} else {
+			a.offers = make([]packing.Bitset, len(w.Templates))
+		}
 		a.nodes = w.allowNodes(rules, every, targetOf)
 		if unrestricted(a.offers, w.Templates) && a.relaxed == nil {
 			if open == nil {

@@ -2,7 +2,7 @@ package scheduling
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/plan"
@@ -19,7 +19,7 @@ type Rules struct {
 	// without either has one empty alternative; none at all means that nothing
 	// can match.
 	Alternatives [][]requirements.Requirement
-	// refused says why pods with these rules are not planned; "" = they are.
+	// refused says why no node is launched for pods with these rules; "" = one may be.
 	refused plan.Code
 	detail  string
 }
@@ -43,35 +43,41 @@ func compileRules(spec *snapshot.PodSpec) Rules {
 	}
 	for i := range spec.Required {
 		t := &spec.Required[i]
-		if len(t.Fields) > 0 {
-			return r.refuse(plan.MatchFieldsUsed, fmt.Sprintf("required node affinity term %d uses matchFields, which name nodes that exist; no new node can match", i))
-		}
-		if len(t.Expressions) == 0 {
+		if len(t.Expressions)+len(t.Fields) == 0 {
 			continue // an empty term matches no node
 		}
 		alt := append(make([]requirements.Requirement, 0, len(base)+len(t.Expressions)), base...)
-		for _, e := range t.Expressions {
+		for _, e := range slices.Concat(t.Expressions, t.Fields) {
 			q, err := requirements.New(e)
 			if err == nil && (e.Operator == requirements.OpGte || e.Operator == requirements.OpLte) {
 				err = fmt.Errorf("%s %s: Kubernetes has no such operator in pods; use Gt or Lt", e.Key, e.Operator)
 			}
 			if err != nil {
+				r.Alternatives = nil
 				return r.refuse(plan.InvalidSelector, fmt.Sprintf("required node affinity term %d: %s", i, err))
 			}
 			alt = append(alt, q)
 		}
 		r.Alternatives = append(r.Alternatives, alt)
+		if len(t.Fields) > 0 && r.refused == "" {
+			r = r.refuse(plan.MatchFieldsUsed, fmt.Sprintf("required node affinity term %d uses matchFields, which name nodes that exist: no node is launched for it, and none that exists takes it", i))
+		}
 	}
 	return r
 }
+
+// fieldName is the one field that node affinity can match. It is kept among the
+// labels: no node has a label of this name.
+const fieldName = "metadata.name"
 
 func (r Rules) refuse(code plan.Code, detail string) Rules {
 	r.refused, r.detail = code, detail
 	return r
 }
 
-// restrict refuses rules that no pod may have who waits for a new node: labels
-// that are not the user's to choose, and the wish to avoid all NodePools.
+// restrict refuses new nodes to rules that no new node may be launched for: labels
+// that are not the user's to choose, and the wish to avoid all NodePools. Nodes
+// that exist may still take such pods.
 func (r Rules) restrict() Rules {
 	if r.refused != "" {
 		return r
@@ -85,24 +91,15 @@ func (r Rules) restrict() Rules {
 				avoids = true
 			}
 			if err := requirements.Restricted(key); err != nil && key != catalog.LabelNodeClass {
-				return r.refuse(plan.InvalidSelector, err.Error())
+				return r.refuse(plan.InvalidSelector, err.Error()+"; no node is launched for it, and none that exists takes it")
 			}
 		}
 		avoid = avoid && avoids
 	}
 	if avoid {
-		return r.refuse(plan.RefusesNodePools, "requires "+catalog.LabelNodePool+" DoesNotExist: no node is launched for it")
+		return r.refuse(plan.RefusesNodePools, "requires "+catalog.LabelNodePool+" DoesNotExist: no node is launched for it, and none that exists takes it")
 	}
 	return r
-}
-
-// String lists the requirements as people write them.
-func altString(alt []requirements.Requirement) string {
-	parts := make([]string, len(alt))
-	for i := range alt {
-		parts[i] = alt[i].String()
-	}
-	return strings.Join(parts, ", ")
 }
 
 // satisfied evaluates a requirement on what a node has for its label.

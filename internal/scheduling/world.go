@@ -28,11 +28,13 @@ type World struct {
 	Nodes   []Node
 	Targets []int
 
-	// Skipped are pods that are no candidates, Refused pending pods that rules
-	// refuse before any node is looked at. Both are sorted by pod.
+	// Skipped are pods that are no candidates, Refused pending pods whose volumes
+	// keep them from any node. Both are sorted by pod.
 	Skipped  []plan.Verdict
 	Refused  []plan.Verdict
 	Warnings []plan.Warning
+	// Displaced is how many pods in Classes still run, on nodes that are going.
+	Displaced int
 
 	Dims      []string // as in packing.Problem
 	LimitDims []string
@@ -46,6 +48,7 @@ type World struct {
 	daemons        []daemon
 	nodes          nodeTable
 	allow          []allowance           // by rules
+	relaxed        []bool                // by class; nil = none
 	explain        map[int]*explainTable // by pool
 }
 
@@ -66,32 +69,20 @@ func New(s *snapshot.Snapshot, c *catalog.Catalog) *World {
 	return w
 }
 
-// compile reads the rules of every rules-key, and takes the pods out whose rules
-// refuse any new node.
+// compile reads the rules of every rules-key.
 func (w *World) compile() {
-	pods := w.Snapshot.Pods
 	w.Rules = make([]Rules, len(w.groups.Rep))
-	refused := false
 	for r, i := range w.groups.Rep {
-		w.Rules[r] = compileRules(&pods[i].Spec).restrict()
-		refused = refused || w.Rules[r].refused != ""
+		w.Rules[r] = compileRules(&w.Snapshot.Pods[i].Spec).restrict()
 	}
 	w.Classes = w.groups.Classes
-	if !refused {
-		return
-	}
-	kept := make([]Class, 0, len(w.Classes))
-	for _, c := range w.Classes {
-		r := &w.Rules[c.Rules]
-		if r.refused == "" {
-			kept = append(kept, c)
-			continue
-		}
-		for _, i := range c.Pods {
-			w.Refused = append(w.Refused, plan.Verdict{Object: "pod/" + pods[i].Ref(), Code: r.refused, Detail: r.detail})
-		}
-	}
-	w.Classes = kept
+}
+
+// Refusal says why no node may be launched for the pods of a class, whatever the
+// NodePools; "" when one may.
+func (w *World) Refusal(class int) (plan.Code, string) {
+	r := &w.Rules[w.Classes[class].Rules]
+	return r.refused, r.detail
 }
 
 func (w *World) warn(object string, code plan.Code, detail string) {
