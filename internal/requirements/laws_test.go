@@ -13,11 +13,11 @@ import (
 )
 
 // universe has every value that the generated requirements mention, the numbers
-// around their bounds, a value that none mentions, and numbers with a leading
-// zero: no generated deny-list empties a range of them.
+// around their bounds, a value that none mentions, and numbers with leading
+// zeros: no generated deny-list empties a range of them.
 var universe = []string{
 	"", "a", "b", "c", "other",
-	"0", "1", "2", "3", "4", "5", "6", "7", "00", "01", "02", "03", "04", "05", "06", "9223372036854775807",
+	"0", "1", "2", "3", "4", "5", "6", "7", "00", "01", "02", "03", "04", "05", "06", "003", "9223372036854775807",
 }
 
 // algebra is what the laws are about, so that mutants can be held against them.
