@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -48,7 +49,12 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []st
 			return status
 		}
 	}
-	say(stderr, err.Error())
+	msg := err.Error()
+	var r *handler.Refusal
+	if errors.As(err, &r) && r.Code == plan.NotSupported {
+		msg = string(r.Code) + ": " + msg // scripts tell a missing feature from a mistake
+	}
+	say(stderr, msg)
 	return exitNoPlan
 }
 
@@ -109,7 +115,7 @@ func (o *options) loadSettings() (handler.Settings, error) {
 	for _, f := range o.settings {
 		data, err := os.ReadFile(f)
 		if err != nil {
-			return handler.Settings{}, fmt.Errorf("read settings: %w", err)
+			return handler.Settings{}, fmt.Errorf("read the settings: %w", err)
 		}
 		more, err := config.ParseFile(f, data)
 		if err != nil {
@@ -140,6 +146,10 @@ func (o *options) table() (*catalog.Catalog, error) {
 // never half written.
 func save(path string, s *snapshot.Snapshot) (err error) {
 	defer func() {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err // it names the temporary file, which says nothing
+		}
 		if err != nil {
 			err = fmt.Errorf("write the snapshot %s: %w", path, err)
 		}

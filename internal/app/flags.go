@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -160,8 +161,14 @@ func flagError(fs *flag.FlagSet, err error) error {
 	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: -"); ok {
 		return fmt.Errorf("flag %s needs a value", dashes(name))
 	}
+	if m := invalidValue.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("%s %s: %s", dashes(m[2]), m[1], m[3])
+	}
 	return err
 }
+
+// invalidValue is how package flag says that a value is not right.
+var invalidValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): (.*)$`)
 
 func dashes(name string) string {
 	name = strings.TrimLeft(name, "-")

@@ -87,9 +87,18 @@ func read(sources []kube.Source, in handler.Input, now func() time.Time) (*handl
 	r := &handler.Reading{Snapshot: s, Warnings: report.Warnings}
 	for i := range report.Left {
 		l := &report.Left[i]
-		r.Left = append(r.Left, plan.Warning{Object: l.Object, Code: plan.IncompleteReading, Detail: "left out: " + leftOut(l)})
+		r.Left = append(r.Left, plan.Warning{Object: object(l.Object), Code: plan.IncompleteReading, Detail: "left out: " + leftOut(l)})
 	}
 	return r, report, nil
+}
+
+// object turns "Pod ns/web" into "pod/ns/web", as plans name objects.
+func object(name string) string {
+	kind, rest, ok := strings.Cut(name, " ")
+	if !ok {
+		return name
+	}
+	return strings.ToLower(kind) + "/" + rest
 }
 
 // leftOut says where an object is and why it was left out.

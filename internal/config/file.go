@@ -16,7 +16,7 @@ var assignment = regexp.MustCompile(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=
 func ParseSet(s string) (Pair, error) {
 	k, v, ok := strings.Cut(s, "=")
 	if k = strings.TrimSpace(k); !ok || k == "" {
-		return Pair{}, fmt.Errorf("--set %q: want KEY=VALUE", s)
+		return Pair{}, errors.New("want KEY=VALUE")
 	}
 	return Pair{Key: k, Value: v, From: "--set"}, nil
 }

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,8 +31,11 @@ func Make(r *Reading, table *catalog.Catalog, explain string,
 	}
 	p := solve(s, table, explain)
 	plan.Describe(p, s)
+	if extra != nil { // the core says the same, without the way out
+		p.Warnings = slices.DeleteFunc(p.Warnings, func(w plan.Warning) bool { return w.Code == plan.CatalogueOfOther })
+	}
 	for _, w := range slices.Concat(extra, r.Warnings, r.Left) {
-		if !hasWarning(p, w) {
+		if !slices.Contains(p.Warnings, w) {
 			p.Warnings = append(p.Warnings, w)
 		}
 	}
@@ -57,13 +61,6 @@ func isLaunch(p *plan.Plan, object string) bool {
 	return slices.ContainsFunc(p.Launches, func(l plan.Launch) bool { return object == "node/"+l.Name })
 }
 
-// hasWarning: the core warns of another region's table too, in its own words.
-func hasWarning(p *plan.Plan, w plan.Warning) bool {
-	return slices.ContainsFunc(p.Warnings, func(o plan.Warning) bool {
-		return o == w || o.Code == plan.CatalogueOfOther && w.Code == plan.CatalogueOfOther
-	})
-}
-
 // CheckObject reports whether a name has the form pod/NS/NAME, node/NAME or
 // nodepool/NAME.
 func CheckObject(name string) error {
@@ -78,7 +75,7 @@ func CheckObject(name string) error {
 		ok = false
 	}
 	if !ok {
-		return fmt.Errorf("%q is no object; want pod/NAMESPACE/NAME, node/NAME or nodepool/NAME", name)
+		return errors.New("want pod/NAMESPACE/NAME, node/NAME or nodepool/NAME")
 	}
 	return nil
 }
@@ -134,6 +131,8 @@ func unknownObject(name string, known []string) *Refusal {
 		msg += "; did you mean " + strings.Join(near, " or ") + "?"
 	case len(same) == 0:
 		msg += ", nor any other " + kind
+	case len(same) == 1:
+		msg += "; there is only " + same[0]
 	case len(same) <= 8:
 		msg += "; there are " + strings.Join(same, ", ")
 	default:

@@ -139,6 +139,9 @@ func decode(payload json.RawMessage) (*Request, error) {
 	if err := dec.Decode(&req); err != nil {
 		return nil, refuse(plan.InvalidRequest, "read the payload: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
+	if dec.More() {
+		return nil, refuse(plan.InvalidRequest, "read the payload: there is more after the JSON object")
+	}
 	return &req, nil
 }
 
@@ -168,7 +171,7 @@ func (r *Request) check() error {
 	}
 	if r.Explain != "" {
 		if err := CheckObject(r.Explain); err != nil {
-			return refuse(plan.InvalidRequest, "explain: %s", err)
+			return refuse(plan.InvalidRequest, "explain %q: %s", r.Explain, err)
 		}
 	}
 	if len(r.Objects) == 0 {

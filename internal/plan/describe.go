@@ -20,6 +20,9 @@ func Describe(p *Plan, s *snapshot.Snapshot) {
 	for i := range p.Placements {
 		named[p.Placements[i].Pod] = true
 	}
+	for i := range p.Displaced {
+		named[p.Displaced[i].Pod] = true
+	}
 	for i := range p.Verdicts {
 		if ref, ok := strings.CutPrefix(p.Verdicts[i].Object, "pod/"); ok {
 			named[ref] = true

@@ -254,6 +254,34 @@ func (p *Plan) WarningGroups() []WarningGroup {
 	return out
 }
 
+// MoveGroup are the pods that go from one node, which is going, to another.
+type MoveGroup struct {
+	From, To string
+	Pods     []PodGroup
+}
+
+// Displacements gathers the displaced pods by where they come from and where they
+// go to, in the order of names.
+func (p *Plan) Displacements(m Lookup) []MoveGroup {
+	refs := map[[2]string][]string{}
+	var keys [][2]string
+	for _, d := range p.Displaced {
+		k := [2]string{d.From, d.To}
+		if _, ok := refs[k]; !ok {
+			keys = append(keys, k)
+		}
+		refs[k] = append(refs[k], d.Pod)
+	}
+	slices.SortFunc(keys, func(a, b [2]string) int {
+		return cmp.Or(strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1]))
+	})
+	var out []MoveGroup
+	for _, k := range keys {
+		out = append(out, MoveGroup{From: k[0], To: k[1], Pods: m.Groups(refs[k])})
+	}
+	return out
+}
+
 // NodeGroup is an existing or in-flight node with the pods that the plan puts there.
 type NodeGroup struct {
 	Nodes []*NodeUse

@@ -29,6 +29,7 @@ func Text(p *Plan, o TextOptions) string {
 	t.money()
 	t.launches()
 	t.placements()
+	t.displaced()
 	t.cannotRun()
 	t.remarks()
 	t.notPlanned()

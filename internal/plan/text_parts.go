@@ -142,6 +142,17 @@ func (t *report) placements() {
 	}
 }
 
+func (t *report) displaced() {
+	if len(t.p.Displaced) == 0 {
+		return
+	}
+	t.section(Count(len(t.p.Displaced), "pod") + " of nodes that are going")
+	for _, g := range t.p.Displacements(t.pods) {
+		t.line("  %s → %s", t.bold(clean(g.From)), t.bold(clean(g.To)))
+		t.groups(g.Pods, "    ")
+	}
+}
+
 func (t *report) cannotRun() {
 	groups := t.p.CannotRun(t.pods)
 	if len(groups) == 0 {

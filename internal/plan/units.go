@@ -110,7 +110,7 @@ func Gap(price, bound snapshot.Price) string {
 	}
 	pct := float64(price-bound) / float64(bound) * 100
 	switch {
-	case price == bound:
+	case price-bound <= max(2, price/100_000): // the bound is rounded down
 		return "0 %"
 	case pct < 0.05:
 		return "< 0.1 %"

@@ -54,7 +54,7 @@ func TestPageShowsThePlan(t *testing.T) {
 		`<span class="n">3 &times;</span> m7g.xlarge`, "shop/web x 3 (1 CPU 3Gi)", "m7gd.xlarge", "<details>", `class="chosen"`,
 		"general-x7k2p", "on its way", "ip-10-0-2-9.ec2.internal", "price unknown",
 		"NoInstanceTypeFits", "TaintNotTolerated", "136.23 too little", "LimitReached", "What to do: Raise the limit",
-		"NodePoolInvalid", "SchedulingGated", "ClassNotResolved", "PriceUnknown", "18.90 cores", "only 1 type of the pool",
+		"shop/cache x 2 (100m 1Gi)", "NodePoolInvalid", "SchedulingGated", "ClassNotResolved", "PriceUnknown", "18.90 cores", "only 1 type of the pool",
 		"EC2 types and on-demand prices",
 	} {
 		if !strings.Contains(got, want) {
@@ -126,6 +126,7 @@ func everywhere(n string) *plan.Plan {
 		Bounds:     []plan.Bound{{Pools: []string{n}, Demand: map[string]float64{n: 1}, Duals: map[string]float64{n: 1}}},
 		Launches:   []plan.Launch{{Name: n, NodePool: n, Pods: []string{n}, Chosen: offer, Options: []plan.Offer{offer}, Allocatable: use, Requests: use, Limited: n, Relaxed: []string{n}}},
 		Placements: []plan.Placement{{Pod: n, Node: "node"}},
+		Displaced:  []plan.Displaced{{Pod: n, From: n, To: n}},
 		Nodes:      []plan.NodeUse{{Name: "node", NodePool: n, InstanceType: n, Zone: n, CapacityType: n, Allocatable: use}, {Name: n, InstanceType: n, Zone: n, CapacityType: n, Allocatable: use}},
 		Verdicts:   []plan.Verdict{{Object: "pod/" + n, Code: plan.Code(n), Detail: n, Pools: []plan.PoolVerdict{{NodePool: n, Code: plan.Code(n), Detail: n + n}}}, {Object: n, Code: plan.Code(n), Detail: n}, {Object: "pod/" + n, Code: plan.Finished, Detail: n}},
 		Warnings:   []plan.Warning{{Object: n, Code: plan.Code(n), Detail: n}},

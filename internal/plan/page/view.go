@@ -22,6 +22,7 @@ type view struct {
 	Launches                []node
 	Overview                []string
 	Changed, Quiet          []node
+	Moves                   []move
 	CannotRun               []verdict
 	CannotRunCount          int
 	NotPlanned              []verdict
@@ -96,6 +97,11 @@ type verdict struct {
 	ObjectsHidden int
 }
 
+type move struct {
+	From, To string
+	Pods     []string
+}
+
 type warning struct {
 	Code    plan.Code
 	Detail  string
@@ -125,6 +131,9 @@ func newView(p *plan.Plan) *view {
 		v.Launches = append(v.Launches, launchNode(g))
 	}
 	v.nodes(p, m)
+	for _, g := range p.Displacements(m) {
+		v.Moves = append(v.Moves, move{g.From, g.To, chips(g.Pods)})
+	}
 	for _, g := range p.CannotRun(m) {
 		v.CannotRun = append(v.CannotRun, verdictOf(&g))
 		v.CannotRunCount += g.Count
