@@ -30,6 +30,7 @@ type stream struct {
 	sink     sink
 	line     int // lines consumed so far
 	document int32
+	plain    plainYAML
 }
 
 // sink takes what a stream finds. Errors it returns stop the stream.

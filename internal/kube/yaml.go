@@ -153,7 +153,7 @@ func (d *yamlDocument) finish() error {
 		return d.list.finish()
 	}
 	at := d.s.here(d.start)
-	raw, err := yamlToJSON(d.buf, d.start)
+	raw, err := yamlToJSON(d.buf, d.start, &d.s.plain)
 	if err != nil {
 		return d.s.sink.problem(at.problem("", "", err.Error()))
 	}
@@ -163,11 +163,15 @@ func (d *yamlDocument) finish() error {
 	return d.s.parsed(raw, at)
 }
 
-// yamlToJSON converts one YAML document; nil when it is null. Line numbers in
-// errors are those of the file.
-func yamlToJSON(doc []byte, start int) (raw []byte, err error) {
+// yamlToJSON converts one YAML document; nil when it is null. The result is valid
+// until the next call with the same plain. Line numbers in errors are those of
+// the file.
+func yamlToJSON(doc []byte, start int, plain *plainYAML) (raw []byte, err error) {
 	if t := bytes.TrimSpace(doc); len(t) > 0 && t[0] == '{' && json.Valid(t) {
 		return t, nil
+	}
+	if raw, ok := plain.convert(doc); ok {
+		return raw, nil
 	}
 	if err := refuseBomb(doc); err != nil {
 		return nil, err

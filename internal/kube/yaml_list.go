@@ -92,7 +92,9 @@ func (l *yamlList) addAt(line []byte, at int) error {
 		case l.indent < 0 && isDash:
 			l.indent = n
 		case blank(line):
-			l.item = append(l.item, line...)
+			if len(l.item) > 0 {
+				l.item = append(l.item, line...)
+			}
 			return nil
 		}
 		switch {
@@ -131,17 +133,17 @@ func (l *yamlList) addAt(line []byte, at int) error {
 
 func (l *yamlList) flush() error {
 	doc := l.item
-	l.item = l.item[:0]
-	if len(bytes.TrimSpace(doc)) == 0 {
-		return nil
+	if len(doc) == 0 {
+		return nil // before the first
 	}
+	l.item = l.item[:0]
 	at := l.items.next(l.at)
-	raw, err := yamlToJSON(doc, l.at)
+	raw, err := yamlToJSON(doc, l.at, &l.d.s.plain)
 	if err != nil {
 		return l.d.s.sink.problem(at.problem("", "", err.Error()))
 	}
 	if raw == nil {
-		return l.d.s.sink.problem(at.problem("", "", "the item is empty"))
+		return l.d.s.sink.problem(at.problem("", "", "no object but null"))
 	}
 	return l.items.add(raw, at)
 }
@@ -151,7 +153,7 @@ func (l *yamlList) finish() error {
 		return err
 	}
 	at := l.d.s.here(l.d.start)
-	raw, err := yamlToJSON(l.header, l.d.start)
+	raw, err := yamlToJSON(l.header, l.d.start, &l.d.s.plain)
 	if err != nil {
 		return l.d.s.sink.problem(at.problem("", "", err.Error()))
 	}
