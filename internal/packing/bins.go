@@ -9,7 +9,8 @@ import (
 // at its cheapest allowed offer.
 type bin struct {
 	template, typ, offer int
-	price                int64 // what plans compare: offer price and cost per node
+	price                int64   // what plans compare: offer price and cost per node
+	book                 []int64 // what a node counts against limits
 }
 
 // group is a set of classes that allow the same offers; it is solved as one small

@@ -70,7 +70,7 @@ func (s *solver) solveExact() bool {
 	}
 	for _, n := range nodes {
 		n.level = weight
-		s.count(&s.p.Templates[n.template], n.typ, 1)
+		s.count(n, 1)
 	}
 	s.nodes = nodes
 	e.place(from, bestS)
@@ -198,18 +198,19 @@ func (e *exact) cheapest(sub int, weight int32, exotic bool) bool {
 			of := &tm.Offers[o]
 			ty := &tm.Types[of.Type]
 			price := of.Price + s.p.CostPerNode
-			if (ty.Exotic && !exotic) || of.Count > 0 || !covers(ty.Alloc, e.need[sub]) || !s.withinLimits(tm.Pool, ty.Capacity) {
+			if (ty.Exotic && !exotic) || !covers(ty.Alloc, e.need[sub]) {
 				return
 			}
 			if e.best[sub] >= 0 && price >= e.best[sub] {
 				return
 			}
-			if !s.minValuesHold(tm, e.need[sub], offers) {
+			book := s.admit(tm, of.Type, e.need[sub], offers)
+			if book == nil {
 				return
 			}
 			found = true
 			e.best[sub] = price
-			e.node[sub] = pnode{template: t, typ: of.Type, offer: o, price: price, offers: offers, use: e.need[sub], contents: e.contents(sub)}
+			e.node[sub] = pnode{template: t, typ: of.Type, offer: o, price: price, offers: offers, use: e.need[sub], book: book, contents: e.contents(sub)}
 		})
 	}
 	return found
@@ -323,7 +324,7 @@ func (e *exact) place(from [][]int, sub int) {
 func (s *solver) nodesFit(nodes []*pnode) bool {
 	ok := true
 	for _, n := range nodes {
-		s.count(&s.p.Templates[n.template], n.typ, 1)
+		s.count(n, 1)
 	}
 	for i := range s.p.Pools {
 		for k := range s.p.LimitDims {
@@ -331,7 +332,7 @@ func (s *solver) nodesFit(nodes []*pnode) bool {
 		}
 	}
 	for _, n := range nodes {
-		s.count(&s.p.Templates[n.template], n.typ, -1)
+		s.count(n, -1)
 	}
 	return ok
 }

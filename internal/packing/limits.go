@@ -17,7 +17,7 @@ func (s *solver) fits(g *group, ps []pattern) bool {
 		if sum[tm.Pool] == nil {
 			sum[tm.Pool] = make([]int64, len(s.p.LimitDims))
 		}
-		for k, v := range tm.Types[b.typ].Capacity {
+		for k, v := range b.book {
 			sum[tm.Pool][k] += v
 		}
 	}
@@ -33,6 +33,12 @@ func (s *solver) fits(g *group, ps []pattern) bool {
 // tried first, by adding a price to what a limit counts; when all pods do not fit,
 // the largest stay and the smallest are left out.
 func (s *solver) packLimited(g *group, count []int) (*group, []pattern) {
+	count = slices.Clone(count)
+	for c := range count {
+		if !g.holds(c) {
+			count[c] = 0
+		}
+	}
 	ps := s.pack(g, count)
 	if s.fits(g, ps) {
 		return g, ps
@@ -119,7 +125,7 @@ func (s *solver) reprice(g *group, base, weight int64) *group {
 	for i := range bins {
 		tm := &s.p.Templates[bins[i].template]
 		share := int64(0) // of what is left, in thousandths
-		for k, v := range tm.Types[bins[i].typ].Capacity {
+		for k, v := range bins[i].book {
 			if left := s.capacityLeft(tm.Pool, k); left < NoLimit && v > 0 {
 				share = max(share, v/max(left/1000, 1))
 			}

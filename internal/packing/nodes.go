@@ -34,7 +34,7 @@ func (s *solver) narrow(g *group) *group {
 	var bins []bin
 	for _, b := range g.all {
 		tm := &s.p.Templates[b.template]
-		if s.withinLimits(tm.Pool, tm.Types[b.typ].Capacity) {
+		if s.withinLimits(tm.Pool, b.book) {
 			bins = append(bins, b)
 		}
 	}
@@ -50,8 +50,7 @@ func (s *solver) narrow(g *group) *group {
 // addNode records a planned node and takes its pods from what is left.
 func (s *solver) addNode(g *group, pt pattern, w int32) {
 	b := g.bins[pt.bin]
-	tm := &s.p.Templates[b.template]
-	n := &pnode{template: b.template, level: w, typ: b.typ, offer: b.offer, price: s.truePrice(b), use: make([]int64, s.d)}
+	n := &pnode{book: b.book, template: b.template, level: w, typ: b.typ, offer: b.offer, price: s.truePrice(b), use: make([]int64, s.d)}
 	n.offers = s.sigs[s.sigOf[g.classes[0]]].offers[b.template]
 	n.contents = make([]ClassCount, len(pt.cc))
 	for i, cc := range pt.cc {
@@ -62,14 +61,15 @@ func (s *solver) addNode(g *group, pt pattern, w int32) {
 			n.use[r] += int64(cc.Count) * v
 		}
 	}
-	s.count(tm, b.typ, 1)
+	s.count(n, 1)
 	s.nodes = append(s.nodes, n)
 }
 
-// count books a node's capacity against its pool's limits.
-func (s *solver) count(tm *Template, typ int, sign int64) {
-	for k, v := range tm.Types[typ].Capacity {
-		s.used[tm.Pool][k] += sign * v
+// count books a node against its pool's limits, or takes it back (sign -1).
+func (s *solver) count(n *pnode, sign int64) {
+	pool := s.p.Templates[n.template].Pool
+	for k, v := range n.book {
+		s.used[pool][k] += sign * v
 	}
 }
 
@@ -141,7 +141,6 @@ func (s *solver) take(n *pnode, c, k int) int {
 			return 0
 		}
 	}
-	tm := &s.p.Templates[n.template]
 	offers := n.offers
 	if !n.offers.Subset(cl.Offers[n.template]) {
 		offers = n.offers.Clone()
@@ -151,7 +150,7 @@ func (s *solver) take(n *pnode, c, k int) int {
 	for r, v := range cl.Need {
 		use[r] += int64(k) * v
 	}
-	if !s.minValuesHold(tm, use, offers) {
+	if !s.stillHolds(n, use, offers) {
 		return 0
 	}
 	n.offers, n.use = offers, use
@@ -169,20 +168,24 @@ func (n *pnode) find(c int) (int, bool) {
 }
 
 // improve closes nodes whose pods all find room on other nodes of the plan: groups
-// were solved one after another and may leave such nodes.
-func (s *solver) improve() {
+// were solved one after another and may leave such nodes. It reports whether any was.
+func (s *solver) improve() bool {
 	if s.groups < 2 {
-		return
+		return false
 	}
 	order := slices.Clone(s.nodes)
 	slices.SortStableFunc(order, func(a, b *pnode) int { return int(min(max(b.price-a.price, -1), 1)) })
+	closed := false
 	for _, n := range order {
-		s.close(n)
+		if !n.dead && s.close(n) {
+			closed = true
+		}
 	}
+	return closed
 }
 
 // close moves the pods of a node elsewhere if all of them fit.
-func (s *solver) close(n *pnode) {
+func (s *solver) close(n *pnode) bool {
 	type undo struct {
 		n        *pnode
 		offers   Bitset
@@ -214,9 +217,23 @@ func (s *solver) close(n *pnode) {
 				u := log[i]
 				u.n.offers, u.n.use, u.n.contents = u.offers, u.use, u.contents
 			}
-			return
+			return false
 		}
 	}
 	n.dead = true
-	s.count(&s.p.Templates[n.template], n.typ, -1)
+	s.count(n, -1)
+	return true
+}
+
+// stillHolds reports whether a planned node meets minValues with other contents at no
+// more than it has booked.
+func (s *solver) stillHolds(n *pnode, use []int64, offers Bitset) bool {
+	tm := &s.p.Templates[n.template]
+	if len(tm.MinValues) == 0 {
+		return true
+	}
+	s.count(n, -1)
+	book := s.admit(tm, n.typ, use, offers)
+	s.count(n, 1)
+	return book != nil && covers(n.book, book)
 }

@@ -3,11 +3,12 @@ package packing
 // fillReserved uses offers that exist a counted number of times (capacity
 // reservations) before anything that is paid for, and never more of them than there
 // are; what does not fit spills to the other offers in the same pass.
+// Templates with minValues leave them alone: one offer cannot bring several values.
 func (s *solver) fillReserved(g *group, w int32) {
 	sg := &s.sigs[s.sigOf[g.classes[0]]]
 	for t := range s.p.Templates {
 		tm := &s.p.Templates[t]
-		if s.p.Pools[tm.Pool].Weight != w || t >= len(sg.offers) || sg.offers[t] == nil {
+		if s.p.Pools[tm.Pool].Weight != w || len(tm.MinValues) > 0 || t >= len(sg.offers) || sg.offers[t] == nil {
 			continue
 		}
 		for o := range tm.Offers {
@@ -23,7 +24,7 @@ func (s *solver) fillCounted(g *group, t, o int, w int32) {
 	of := &tm.Offers[o]
 	one := *g
 	one.sized = nil
-	one.setBins(s, []bin{{t, of.Type, o, of.Price + s.p.CostPerNode}})
+	one.setBins(s, []bin{{t, of.Type, o, of.Price + s.p.CostPerNode, tm.Types[of.Type].Capacity}})
 	k := newKnapsack(&one)
 	pi := make([]float64, len(g.classes))
 	y := make([]float64, s.d+1)

@@ -28,7 +28,7 @@ func (s *solver) result() *Result {
 		l := Launch{Template: n.template, Contents: n.contents, Chosen: n.offer}
 		if prev != nil && !s.limits && prev.template == n.template && prev.offer == n.offer && slices.Equal(prev.use, n.use) && slices.Equal(prev.offers, n.offers) {
 			p := &r.Launches[len(r.Launches)-1]
-			l.Options, l.Worst, l.Limited = p.Options, p.Worst, p.Limited
+			l.Chosen, l.Options, l.Worst, l.Limited = p.Chosen, p.Options, p.Worst, p.Limited
 		} else {
 			s.options(n, &l)
 		}
@@ -50,7 +50,7 @@ func (s *solver) options(n *pnode, l *Launch) {
 	var all []int
 	for o := range tm.Offers {
 		t := &tm.Types[tm.Offers[o].Type]
-		if n.offers.Has(o) && s.countLeft(n, o) && covers(t.Alloc, n.use) && s.limitsAllow(n, t) {
+		if n.offers.Has(o) && s.countLeft(n, o) && (!t.Exotic || tm.Types[n.typ].Exotic) && covers(t.Alloc, n.use) && s.limitsAllow(n, t) {
 			all = append(all, o)
 		}
 	}
@@ -113,13 +113,12 @@ func (s *solver) forMinValues(tm *Template, all, options []int) []int {
 	return options
 }
 
-// limitsAllow reports whether a node may be of type t: the chosen type is counted
+// limitsAllow reports whether a node may be of type t: the chosen type is booked
 // already, a larger option needs the difference from what the whole plan leaves.
 func (s *solver) limitsAllow(n *pnode, t *Type) bool {
 	tm := &s.p.Templates[n.template]
-	chosen := &tm.Types[n.typ]
 	for k, v := range t.Capacity {
-		if v > chosen.Capacity[k] && v-chosen.Capacity[k] > s.capacityLeft(tm.Pool, k) {
+		if v > n.book[k] && v-n.book[k] > s.capacityLeft(tm.Pool, k) {
 			return false
 		}
 	}
@@ -129,7 +128,7 @@ func (s *solver) limitsAllow(n *pnode, t *Type) bool {
 // reserveLargest books the most that any option of a node may take of its limits.
 func (s *solver) reserveLargest(n *pnode, options []int) {
 	tm := &s.p.Templates[n.template]
-	for k, v := range tm.Types[n.typ].Capacity {
+	for k, v := range n.book {
 		most := v
 		for _, o := range options {
 			most = max(most, tm.Types[tm.Offers[o].Type].Capacity[k])

@@ -13,7 +13,10 @@ func Solve(p *Problem) *Result {
 	if !s.solveExact() {
 		s.fillExisting()
 		s.open()
-		s.improve()
+		// A closed node may give its limit back to pods that were left out.
+		for s.improve() && sumOf(s.left) > 0 {
+			s.open()
+		}
 	}
 	return s.result()
 }
@@ -49,6 +52,7 @@ type pnode struct {
 	offers   Bitset // what all its classes allow
 	use      []int64
 	contents []ClassCount // ascending by class
+	book     []int64      // what it counts against limits
 	dead     bool
 }
 
@@ -131,11 +135,17 @@ func (s *solver) open() {
 	weights = slices.Compact(weights)
 	slices.Reverse(weights)
 	for _, w := range weights {
-		for _, g := range s.groupsAt(w) {
-			s.fillReserved(g, w)
-			s.fillSpare(g)
-			s.solveGroup(g, w)
-			s.groups++
+		// Once a limit is reached, what is left may have only exotic types to go to.
+		for again := true; again; {
+			before := sumOf(s.left)
+			for _, g := range s.groupsAt(w) {
+				s.fillReserved(g, w)
+				s.fillSpare(g)
+				s.solveGroup(g, w)
+				s.groups++
+			}
+			after := sumOf(s.left)
+			again = s.limits && after > 0 && after < before
 		}
 	}
 }
@@ -231,11 +241,12 @@ func (s *solver) templateBins(t int, allowed Bitset) (plain, exotic []bin) {
 		if of.Type != last {
 			flush()
 			last = -1
-			if !s.withinLimits(tm.Pool, tm.Types[of.Type].Capacity) || !s.minValuesHold(tm, tm.Types[of.Type].Alloc, allowed) {
+			book := s.admit(tm, of.Type, tm.Types[of.Type].Alloc, allowed)
+			if book == nil {
 				continue
 			}
 			last = of.Type
-			cur = bin{t, of.Type, o, of.Price + s.p.CostPerNode}
+			cur = bin{t, of.Type, o, of.Price + s.p.CostPerNode, book}
 			continue
 		}
 		if betterOffer(tm, o, cur.offer) {

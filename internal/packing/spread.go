@@ -71,7 +71,7 @@ func (sp *spreader) run(bins []int, count []int, fuller float64) float64 {
 			best, bestS := -1, math.Inf(-1)
 			for i := range k {
 				l := sp.left[i*d : (i+1)*d]
-				if !covers(l, req) || (g.single[c] && sp.a[i*n+int(c)] > 0) {
+				if !covers(l, req) || (g.single[c] && sp.a[i*n+int(c)] > 0) || (g.clash != nil && sp.clashes(i*n, c)) {
 					continue
 				}
 				dot, norm := 0.0, 1e-9
@@ -99,6 +99,17 @@ func (sp *spreader) run(bins []int, count []int, fuller float64) float64 {
 		}
 	}
 	return lost
+}
+
+// clashes reports whether the node whose contents start at row holds a class that c
+// may not share it with.
+func (sp *spreader) clashes(row int, c int32) bool {
+	for _, o := range sp.g.clash[c] {
+		if sp.a[row+int(o)] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // patterns returns the contents of the open nodes, each on the cheapest bin.
