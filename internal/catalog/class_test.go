@@ -125,13 +125,34 @@ func TestSmallTypesAreUnusable(t *testing.T) {
 	if want := "reservations take 1565Mi of 236Mi memory"; resolved[0].Unusable != want || !resolved[0].Allocatable.IsZero() {
 		t.Errorf("%q with %s, want %q and nothing", resolved[0].Unusable, resolved[0].Allocatable, want)
 	}
-	// Interfaces that are all reserved.
-	settings := snapshot.DefaultSettings()
-	settings.ReservedENIs = 5
-	for _, r := range resolve(t, fixture(t), &snapshot.NodeClass{Name: "default"}, settings) {
-		unusable := r.Type.ENI.Interfaces <= 5
-		if (r.Unusable != "") != unusable || unusable && !r.Allocatable.IsZero() {
-			t.Errorf("%s with %d interfaces, 5 reserved: %q, %s", r.Type.Name, r.Type.ENI.Interfaces, r.Unusable, r.Allocatable)
+	// Interfaces that are all reserved, or more than all.
+	for _, reserved := range []int64{4, 5} {
+		settings := snapshot.DefaultSettings()
+		settings.ReservedENIs = reserved
+		for _, r := range resolve(t, fixture(t), &snapshot.NodeClass{Name: "default"}, settings) {
+			unusable := r.Type.ENI.Interfaces <= reserved
+			if (r.Unusable != "") != unusable || unusable && !r.Allocatable.IsZero() {
+				t.Errorf("%s with %d interfaces, %d reserved: %q, %s", r.Type.Name, r.Type.ENI.Interfaces, reserved, r.Unusable, r.Allocatable)
+			}
+		}
+	}
+}
+
+// TestBlame: of several fields the one that takes most is named.
+func TestBlame(t *testing.T) {
+	for want, kubelet := range map[string]snapshot.Kubelet{
+		"spec.kubelet.kubeReserved[memory]": {KubeReserved: map[string]string{"memory": "3Gi"}, SystemReserved: map[string]string{"memory": "2Gi"},
+			EvictionHard: map[string]string{"memory.available": "1Gi"}},
+		"spec.kubelet.systemReserved[memory]": {KubeReserved: map[string]string{"memory": "1Gi"}, SystemReserved: map[string]string{"memory": "3Gi"},
+			EvictionHard: map[string]string{"memory.available": "1Gi"}},
+		"spec.kubelet.evictionHard[memory.available]": {MaxPods: ptr(int64(10)), SystemReserved: map[string]string{"memory": "1Gi"},
+			EvictionHard: map[string]string{"memory.available": "99%"}},
+		"spec.kubelet.maxPods": {MaxPods: ptr(int64(300)), SystemReserved: map[string]string{"memory": "1Gi"}},
+	} {
+		_, err := only(fixture(t), "c5.large").Resolve(&snapshot.NodeClass{Name: "k", Kubelet: kubelet}, snapshot.DefaultSettings())
+		var classError *ClassError
+		if !errors.As(err, &classError) || len(classError.Problems) != 1 || classError.Problems[0].Field != want {
+			t.Errorf("error %v, want one that names %s", err, want)
 		}
 	}
 }
