@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/snapshot"
 	"kerf.sh/kerf/internal/workload"
 )
 
@@ -52,6 +53,71 @@ func BenchmarkResolve(b *testing.B) {
 	for b.Loop() {
 		if _, err := c.Resolve(&s.NodeClasses[0], s.Settings); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// cluster is a large one: nodes with pods on them, and pending pods with many
+// different selectors.
+func cluster(nodes, bound, pending, selectors int) *snapshot.Snapshot {
+	s := workload.Snapshot(workload.Named(workload.MixedWeb, pending), false, 0)
+	for i := range s.Pods {
+		s.Pods[i].Spec.NodeSelector = map[string]string{
+			"topology.kubernetes.io/zone": workload.Zones()[i%3].Zone,
+			"team":                        fmt.Sprint("t", i%selectors),
+		}
+	}
+	for i := range nodes {
+		s.Nodes = append(s.Nodes, snapshot.Node{
+			Name: fmt.Sprintf("node-%05d", i),
+			Labels: map[string]string{
+				"topology.kubernetes.io/zone": workload.Zones()[i%3].Zone, "team": fmt.Sprint("t", i%selectors),
+				"kubernetes.io/arch": "amd64", "node.kubernetes.io/instance-type": "m7i.2xlarge",
+				"karpenter.sh/nodepool": "default", "karpenter.sh/initialized": "true",
+			},
+			Allocatable: snapshot.Resources{CPU: 7910, Memory: 29317 << 20, Pods: 58},
+			Capacity:    snapshot.Resources{CPU: 8000, Memory: 30310 << 20, Pods: 58},
+		})
+	}
+	for i := range bound {
+		s.Pods = append(s.Pods, snapshot.Pod{
+			Namespace: "running", Name: fmt.Sprintf("p-%06d", i), NodeName: s.Nodes[i%nodes].Name, Phase: "Running",
+			Spec: snapshot.PodSpec{Requests: snapshot.Resources{CPU: 250, Memory: 512 << 20, Pods: 1}},
+		})
+	}
+	return s
+}
+
+// BenchmarkNodes is a cluster of 5,000 nodes with 50,000 pods on them, and
+// pending pods with hundreds of different rules.
+func BenchmarkNodes(b *testing.B) {
+	for _, selectors := range []int{1, 300} {
+		b.Run(fmt.Sprintf("rules-%d", 3*selectors), func(b *testing.B) {
+			s, c := cluster(5000, 50000, 5000, selectors), catalog.Default()
+			b.ReportAllocs()
+			for b.Loop() {
+				if p := New(s, c).Problem(); len(p.Nodes) != 5000 {
+					b.Fatal("nodes are missing")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkExplain is the reasons for pods that fit nowhere, each of another size.
+func BenchmarkExplain(b *testing.B) {
+	s, c := workload.Snapshot(workload.Named(workload.Diverse, 5000), false, 0), catalog.Default()
+	for i := range s.Pods {
+		s.Pods[i].Spec.Requests.CPU += 1_000_000
+	}
+	w := New(s, c)
+	w.Problem()
+	b.ReportAllocs()
+	for b.Loop() {
+		for k := range w.Classes {
+			if r := w.Explain(k, nil, false); len(r) != 1 || r[0].Detail == "" {
+				b.Fatal("no reason")
+			}
 		}
 	}
 }

@@ -1,0 +1,138 @@
+package scheduling
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"kerf.sh/kerf/internal/packing"
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// explainFree is for a pod that no rule keeps out of the pool: limits, minValues,
+// or the search.
+func (w *World) explainFree(class, pool int, hits []packing.LimitHit, exhausted bool) Reason {
+	best := -1
+	for i := range hits {
+		if w.Templates[hits[i].Template].Pool != pool || hits[i].Dim < 0 {
+			continue
+		}
+		if best < 0 || hits[i].Needed-hits[i].Left < hits[best].Needed-hits[best].Left {
+			best = i
+		}
+	}
+	if best >= 0 {
+		h := &hits[best]
+		k := w.LimitDims[h.Dim]
+		limit := w.Pools[pool].Spec.Limits[k]
+		return Reason{Rules: 1, Miss: ratio(h.Needed-h.Left, max(h.Needed, 1)), PoolVerdict: plan.PoolVerdict{Code: plan.LimitReached,
+			Detail: fmt.Sprintf("limit %s %s: %s used with this plan%s, %s left, and the smallest node for the pod takes %s",
+				k, amount(k, limit), amount(k, snapshot.Clamp(limit)-h.Left), w.goingIn(pool), amount(k, h.Left), amount(k, h.Needed))}}
+	}
+	if detail := w.minValuesFor(class, pool); detail != "" {
+		return Reason{Rules: 1, Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.MinValuesUnmet, Detail: detail}}
+	}
+	if exhausted {
+		return Reason{Rules: 1, Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.StepLimit, Detail: "the search stopped at its work budget before it placed the pod; raise KERF_WORK"}}
+	}
+	return Reason{Rules: 1, Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.Unschedulable, Detail: "an offer of the pool would take the pod, but the plan did not use it"}}
+}
+
+// goingIn tells how many nodes of a pool are going and still count.
+func (w *World) goingIn(pool int) string {
+	n := 0
+	for i := range w.Nodes {
+		if w.Nodes[i].Pool == w.Pools[pool].Spec.Name && w.Nodes[i].Closed != "" {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d nodes that are going count until they are gone)", n)
+}
+
+// minValuesFor says which minValues the types that take a pod of the class miss.
+func (w *World) minValuesFor(class, pool int) string {
+	if w.Snapshot.Settings.MinValuesBestEffort {
+		return ""
+	}
+	c := &w.Classes[class]
+	p := &w.Pools[pool]
+	for ti := range w.Templates {
+		t := &w.Templates[ti]
+		if t.Pool != pool || w.allow == nil || w.allow[c.Rules].offers[ti] == nil {
+			continue
+		}
+		ok := make([]bool, len(t.types))
+		w.allow[c.Rules].offers[ti].Members(func(o int) {
+			k := t.offerType[o]
+			rest := t.u.types[t.types[k]].Allocatable.Sub(t.daemons.groups[t.daemons.of[k]].requests)
+			ok[k] = ok[k] || c.Requests.Fits(rest)
+		})
+		for _, mv := range minValues(p, t) {
+			seen := map[int32]bool{}
+			for k := range ok {
+				if ok[k] {
+					for _, v := range mv.Values[k] {
+						seen[v] = true
+					}
+				}
+			}
+			if len(seen) < mv.Min {
+				return fmt.Sprintf("%s: minValues %d, but the types that can host the pod bring %d", mv.Key, mv.Min, len(seen))
+			}
+		}
+	}
+	return ""
+}
+
+// emptyPool says why a pool has no type with an offer.
+func (w *World) emptyPool(p *Pool) (plan.Code, string) {
+	for r := range p.reqs.All() {
+		if r.Impossible() {
+			return plan.NoInstanceTypeFits, "the NodePool's requirements on " + r.Key() + " contradict each other: no value satisfies all"
+		}
+	}
+	i := slices.IndexFunc(w.Pools, func(q Pool) bool { return q.Spec == p.Spec })
+	x := w.table(i)
+	best, bestType, bestOffer := uint64(0), -1, int32(-1)
+	for t := range x.typeFail {
+		for k := x.t.u.first[t]; k < x.t.u.first[t+1]; k++ {
+			m := x.typeFail[t] | x.offerFail[k]
+			if bestType < 0 || bits.OnesCount64(m) < bits.OnesCount64(best) {
+				best, bestType, bestOffer = m, t, k
+			}
+		}
+	}
+	if bestType < 0 {
+		return plan.NoInstanceTypeFits, "the catalogue has no type with an offer"
+	}
+	o := &x.t.u.offers[bestOffer]
+	name := x.t.u.types[bestType].Type.Name
+	code := plan.NoInstanceTypeFits
+	var parts []string
+	byOffers := true
+	for b := range x.blames {
+		if best&(1<<b) == 0 {
+			continue
+		}
+		byOffers = byOffers && (x.blames[b].kind == byOffer || offerKey(x.blames[b].key))
+		switch x.blames[b].kind {
+		case byUnusable:
+			parts = append(parts, x.t.u.types[bestType].Unusable)
+		case byOffer:
+			code = plan.NoOffering
+			parts = append(parts, o.why)
+		case byLabel:
+			r, _ := p.reqs.Get(x.blames[b].key)
+			parts = append(parts, "the NodePool requires "+r.String())
+		}
+	}
+	if byOffers {
+		code = plan.NoOffering
+	}
+	return code, fmt.Sprintf("no type with an available offer is left; the nearest, %s %s in zone %s, fails: %s", name, o.capacity, o.zone, strings.Join(parts, "; "))
+}
