@@ -9,11 +9,16 @@ out=${1:?where the page goes}
 world=(-f events/worlds/demo --cluster harbourlane-prod --region us-east-1 --now 2026-11-30T09:30:00Z)
 
 mkdir -p "$out"
-"$plan" "${world[@]}" -o html >"$out/plan.html.part"
-mv "$out/plan.html.part" "$out/plan.html"
-"$plan" "${world[@]}" -o json >"$out/plan.json"
+# write FORMAT FILE: remarks on what was read are shown once, with the text below.
+write() {
+  if ! "$plan" "${world[@]}" -o "$1" >"$2.part" 2>"$out/stderr"; then cat "$out/stderr" >&2; exit 1; fi
+  mv "$2.part" "$2"
+}
+write html "$out/plan.html"
+write json "$out/plan.json"
+rm -f "$out/stderr"
 "$plan" "${world[@]}" -o text
 
 printf '\nThe same as a page:  %s\n' "$PWD/$out/plan.html"
 printf 'The same as JSON:    %s\n' "$PWD/$out/plan.json"
-printf 'Ask about one pod:   %s\n' "make plan F=events/worlds/demo ARGS='--explain pod/data-lab/genome-index-0'"
+printf 'Ask about one pod:   %s\n' "make plan F=events/worlds/demo ARGS='--explain pod/data-lab/replay-index-rebuild-8lq5z'"
