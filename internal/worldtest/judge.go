@@ -45,6 +45,19 @@ func Check(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) []string {
 	return j.bad
 }
 
+// CheckLaunches is Check for large plans: accounting, launches, limits and existing
+// nodes, without the searches that take the square of their number.
+func CheckLaunches(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) []string {
+	j := newJudge(s, c, p)
+	j.accounting()
+	j.existing()
+	for i := range p.Launches {
+		j.launch(&p.Launches[i])
+	}
+	j.limits()
+	return j.bad
+}
+
 func newJudge(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) *judge {
 	j := &judge{
 		s: s, p: p, pools: views(s, c), nodes: map[string]*nodeView{}, pods: map[string]*snapshot.Pod{},

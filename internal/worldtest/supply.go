@@ -263,3 +263,18 @@ func daemonRuns(spec *snapshot.PodSpec, labels map[string]string, taints []snaps
 	ts := append(slices.Clone(daemonTolerations), spec.Tolerations...)
 	return selects(spec, labels, nodeName) && untolerated(taints, ts) == nil
 }
+
+// Supplies lists what each NodePool could launch, by name of the pool, the best first.
+func Supplies(s *snapshot.Snapshot, c *catalog.Catalog) map[string][]*Supply {
+	out := map[string][]*Supply{}
+	for name, v := range views(s, c) {
+		out[name] = v.supplies
+	}
+	return out
+}
+
+// Room is what a new node of the supply leaves for pods once its daemonset pods run.
+func Room(s *snapshot.Snapshot, sup *Supply) snapshot.Resources {
+	daemons, _ := daemonsOn(s, sup.Labels, sup.Pool.Taints)
+	return minus(sup.Alloc, daemons)
+}
