@@ -14,7 +14,7 @@ type Catalog struct {
 	// Commitments are Savings Plans and reserved instances.
 	Commitments []Commitment
 
-	labels *labelCache // nil: labels are computed anew each time
+	labels *labelCache // nil: labels are computed each time
 }
 
 // InstanceType is a type as EC2 describes it; nothing here depends on a NodeClass.

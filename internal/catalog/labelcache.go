@@ -2,28 +2,43 @@ package catalog
 
 import "sync"
 
-// labelCache keeps the labels of a catalogue's types. They depend on what is in
-// its key and on nothing else: not on the class, not on settings.
+// labelCache keeps the labels of one catalogue's types by operating system. Labels
+// depend on nothing else: not on the class, not on settings.
 type labelCache struct {
-	mu   sync.Mutex
-	sets map[labelKey][]map[string]string
+	owner labelOwner
+	mu    sync.Mutex
+	sets  map[[2]string][]map[string]string // by os and Windows build
 }
 
-type labelKey struct {
-	types                    *InstanceType // the first of the list
-	n                        int
-	region, os, windowsBuild string
+// labelOwner is the list of types that a cache was made for. A copy of a Catalog
+// shares its cache and may have another list; then the cache is not for it.
+type labelOwner struct {
+	first  *InstanceType
+	n      int
+	region string
+}
+
+func (c *Catalog) labelOwner() labelOwner {
+	if len(c.Types) == 0 {
+		return labelOwner{}
+	}
+	return labelOwner{&c.Types[0], len(c.Types), c.Region}
+}
+
+// keepLabels makes labels be computed once. Constructors call it when the types
+// are complete.
+func (c *Catalog) keepLabels() {
+	c.labels = &labelCache{owner: c.labelOwner(), sets: map[[2]string][]map[string]string{}}
 }
 
 // labelSets returns the labels of every type, in the order of c.Types.
 func (c *Catalog) labelSets(os, windowsBuild string) []map[string]string {
-	if c.labels == nil || len(c.Types) == 0 {
+	if c.labels == nil || c.labels.owner != c.labelOwner() {
 		return c.newLabelSets(os, windowsBuild)
 	}
-	// The list is part of the key: a copy of the catalogue may have another one.
-	key := labelKey{&c.Types[0], len(c.Types), c.Region, os, windowsBuild}
 	c.labels.mu.Lock()
 	defer c.labels.mu.Unlock()
+	key := [2]string{os, windowsBuild}
 	sets, ok := c.labels.sets[key]
 	if !ok {
 		sets = c.newLabelSets(os, windowsBuild)
@@ -39,5 +54,3 @@ func (c *Catalog) newLabelSets(os, windowsBuild string) []map[string]string {
 	}
 	return sets
 }
-
-func newLabelCache() *labelCache { return &labelCache{sets: map[labelKey][]map[string]string{}} }

@@ -30,7 +30,7 @@ func Parse(data []byte) (*Catalog, error) {
 			return nil, fmt.Errorf("read catalogue: date: %q is not a date like 2026-11-01", f.Date)
 		}
 	}
-	c := &Catalog{Region: f.Region, Date: f.Date, Source: f.Source, labels: newLabelCache()}
+	c := &Catalog{Region: f.Region, Date: f.Date, Source: f.Source}
 	if c.Source == "" {
 		c.Source = "catalogue file"
 		if f.Date != "" {
@@ -65,6 +65,7 @@ func Parse(data []byte) (*Catalog, error) {
 		}
 		c.Commitments = append(c.Commitments, m)
 	}
+	c.keepLabels()
 	return c, nil
 }
 

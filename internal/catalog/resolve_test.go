@@ -217,6 +217,9 @@ func TestLabelsAreKept(t *testing.T) {
 			t.Errorf("%s: %s, %s, %s", linux[i].Type.Name, linux[i].Labels[LabelOS], windows[i].Labels[LabelOS], again[i].Labels[LabelOS])
 		}
 	}
+	if len(c.labels.sets) != 2 {
+		t.Errorf("labels of %d operating systems are kept, want 2", len(c.labels.sets))
+	}
 	copied := *c
 	copied.Types = slices.DeleteFunc(slices.Clone(c.Types), func(t InstanceType) bool { return strings.HasPrefix(t.Name, "c5") })
 	copied.Region = "elsewhere"
@@ -224,5 +227,13 @@ func TestLabelsAreKept(t *testing.T) {
 		if r.Labels[LabelInstanceType] != r.Type.Name || r.Labels[LabelRegion] != "elsewhere" {
 			t.Errorf("%s has the labels %v", r.Type.Name, slices.Sorted(maps.Values(r.Labels)))
 		}
+	}
+	if len(c.labels.sets) != 2 {
+		t.Error("a copy left its labels in the cache of the original")
+	}
+	moved := *c
+	moved.Region = "elsewhere" // the same types
+	if got := resolve(t, &moved, &snapshot.NodeClass{Name: "a"}, snapshot.DefaultSettings())[0].Labels[LabelRegion]; got != "elsewhere" {
+		t.Errorf("region %q after it was changed to elsewhere", got)
 	}
 }

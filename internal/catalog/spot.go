@@ -9,7 +9,6 @@ import "slices"
 // their own use it; types are shared with c in everything else.
 func (c *Catalog) WithSpot(f func(instanceType, zone string, onDemand int64) int64) *Catalog {
 	out := *c
-	out.labels = newLabelCache()
 	out.Types = slices.Clone(c.Types)
 	for i := range out.Types {
 		t := &out.Types[i]
@@ -30,5 +29,6 @@ func (c *Catalog) WithSpot(f func(instanceType, zone string, onDemand int64) int
 		slices.SortStableFunc(offerings, compareOfferings)
 		t.Offerings = offerings
 	}
+	out.keepLabels()
 	return &out
 }

@@ -73,7 +73,7 @@ func decodeTable(packed []byte) (*Catalog, error) {
 	if r.text() != tableMagic {
 		return nil, errTable
 	}
-	c := &Catalog{Region: r.text(), Date: r.text(), Source: r.text(), labels: newLabelCache()}
+	c := &Catalog{Region: r.text(), Date: r.text(), Source: r.text()}
 	zones := make([]Offering, r.count(64))
 	for i := range zones {
 		zones[i] = Offering{Zone: r.text(), ZoneID: r.text()}
@@ -151,6 +151,7 @@ func decodeTable(packed []byte) (*Catalog, error) {
 	if r.bad || r.rest != "" {
 		return nil, errTable
 	}
+	c.keepLabels()
 	return c, nil
 }
 
