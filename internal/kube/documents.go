@@ -139,6 +139,10 @@ func (s *stream) run() (found bool, err error) {
 }
 
 func (s *stream) readError(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
 	return &Problem{File: s.name, Document: int(s.document), Line: s.line + 1, Message: fmt.Sprintf("read: %v", err)}
 }
 

@@ -2,6 +2,9 @@ package kube
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -61,4 +64,49 @@ func TestPlainYAMLIsUsed(t *testing.T) {
 			t.Errorf("left to the full parser:\n%s", doc)
 		}
 	}
+}
+
+// FuzzRead: no input panics or hangs; what cannot be read is a Problem that names
+// the file; what can be read is saved and read again as the same bytes.
+func FuzzRead(f *testing.F) {
+	transcripts, err := filepath.Glob("testdata/transcripts/*.txt")
+	if err != nil || len(transcripts) == 0 {
+		f.Fatal("no transcripts", err)
+	}
+	for _, path := range transcripts {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, part := range strings.Split(string(text), "\n\n") {
+			if _, input, ok := strings.Cut(part, "\n"); ok {
+				input, _, _ = strings.Cut(input, "\n----\n")
+				f.Add([]byte(input))
+				if raw, err := yaml.YAMLToJSON([]byte(input)); err == nil {
+					f.Add(raw)
+				}
+			}
+		}
+	}
+	f.Add(jsonList(1))
+	f.Add([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		s, report, err := Read([]Source{from("fuzz", string(input))}, Options{Now: now, Workloads: true})
+		if err != nil {
+			if s != nil || report != nil {
+				t.Fatal("an error and a result")
+			}
+			var p *Problem
+			if !errors.As(err, &p) || p.File != "fuzz" || p.Message == "" {
+				t.Fatalf("not a problem with a place: %v", err)
+			}
+			return
+		}
+		for _, l := range report.Left {
+			if l.File != "fuzz" || l.Message == "" {
+				t.Fatalf("left out without a reason: %+v", l)
+			}
+		}
+		roundTrip(t, s)
+	})
 }

@@ -173,10 +173,10 @@ func eof(err error) error {
 	return err
 }
 
-// value appends the next value, whatever it is, to dst.
-func (j *jsonReader) value(dst []byte) ([]byte, error) {
+// value appends the next value, whatever it is, to dst. at is the document or
+// item that it belongs to.
+func (j *jsonReader) value(dst []byte, at place) ([]byte, error) {
 	start := j.s.line + 1
-	base := len(dst)
 	depth := 0
 	inString, escaped, scalar := false, false, false
 	for {
@@ -194,8 +194,8 @@ func (j *jsonReader) value(dst []byte) ([]byte, error) {
 		if c == '\n' {
 			j.s.line++
 		}
-		if len(dst)-base >= maxDocument {
-			return dst, j.s.here(start).problem("", "", fmt.Sprintf("the object is larger than %d MiB", maxDocument>>20))
+		if len(dst) >= maxDocument {
+			return dst, at.problem("", "", fmt.Sprintf("the object is larger than %d MiB", maxDocument>>20))
 		}
 		dst = append(dst, c)
 		if inString {
@@ -241,7 +241,7 @@ func (j *jsonReader) document(line int) error {
 	}
 	if c != '{' {
 		j.s.r.UnreadByte()
-		if j.buf, err = j.value(j.buf[:0]); err != nil {
+		if j.buf, err = j.value(j.buf[:0], at); err != nil {
 			return err
 		}
 		if !json.Valid(j.buf) {
@@ -274,7 +274,7 @@ func (j *jsonReader) document(line int) error {
 		}
 		j.s.r.UnreadByte()
 		from := len(j.head)
-		if j.head, err = j.value(j.head); err != nil {
+		if j.head, err = j.value(j.head, at); err != nil {
 			return err
 		}
 		key := string(j.head[from:])
@@ -306,7 +306,7 @@ func (j *jsonReader) document(line int) error {
 		}
 		j.s.r.UnreadByte()
 		from = len(j.head)
-		if j.head, err = j.value(j.head); err != nil {
+		if j.head, err = j.value(j.head, at); err != nil {
 			return err
 		}
 		switch key {
@@ -333,20 +333,21 @@ func (j *jsonReader) document(line int) error {
 func (j *jsonReader) savedElement(list string, at place) func(line int) error {
 	at.item = 0
 	return func(line int) (err error) {
-		if j.buf, err = j.value(j.buf[:0]); err != nil {
-			return err
-		}
 		at.item++
 		at.line = int32(line)
+		if j.buf, err = j.value(j.buf[:0], at); err != nil {
+			return err
+		}
 		return j.s.sink.saved(list, j.buf, at)
 	}
 }
 
 func (j *jsonReader) item(items *list, line int) (err error) {
-	if j.buf, err = j.value(j.buf[:0]); err != nil {
+	at := items.next(line)
+	if j.buf, err = j.value(j.buf[:0], at); err != nil {
 		return err
 	}
-	return items.add(j.buf, items.next(line))
+	return items.add(j.buf, at)
 }
 
 // describe says what a JSON value is, for messages.

@@ -53,7 +53,7 @@ func (s *stream) readLine() ([]byte, error) {
 		long := bytes.Clone(line)
 		for errors.Is(err, bufio.ErrBufferFull) {
 			if len(long) > maxDocument {
-				return nil, fmt.Errorf("a line of more than %d MiB", maxDocument>>20)
+				return nil, s.here(s.line+1).problem("", "", fmt.Sprintf("a line of more than %d MiB", maxDocument>>20))
 			}
 			line, err = s.r.ReadSlice('\n')
 			long = append(long, line...)
@@ -92,6 +92,7 @@ type yamlDocument struct {
 	start int // line of the first line in buf
 	buf   []byte
 	some  bool // a line that is neither blank nor a comment was seen
+	items bool // an "items:" line was seen, and not yet whether it can be split
 	list  *yamlList
 }
 
@@ -119,7 +120,10 @@ func (d *yamlDocument) add(line []byte) error {
 		return d.list.add(line)
 	}
 	d.buf = append(d.buf, line...)
-	if len(d.buf) >= splitAt {
+	if isItems(line) {
+		d.items = true
+	} else if d.items && len(d.buf) >= splitAt && !blank(line) {
+		d.items = false
 		if d.list = splitList(d); d.list != nil {
 			buf := d.buf
 			d.buf = nil
@@ -193,6 +197,8 @@ func yamlToJSON(doc []byte, start int, plain *plainYAML) (raw []byte, err error)
 	return raw, nil
 }
 
+var templated = regexp.MustCompile(`\{\{-? ?[.a-z]`)
+
 var lineNumber = regexp.MustCompile(`\bline (\d+)`)
 
 func yamlMessage(err error, doc []byte, start int) string {
@@ -208,7 +214,7 @@ func yamlMessage(err error, doc []byte, start int) string {
 		return fmt.Sprintf("line %d", n+start-1)
 	})
 	msg = "no valid YAML: " + shorten(msg)
-	if bytes.Contains(doc, []byte("{{")) {
+	if templated.Match(doc) {
 		msg += " (it looks like a template: render it first, as helm template does)"
 	}
 	return msg
