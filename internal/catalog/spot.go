@@ -9,6 +9,7 @@ import "slices"
 // their own use it; types are shared with c in everything else.
 func (c *Catalog) WithSpot(f func(instanceType, zone string, onDemand int64) int64) *Catalog {
 	out := *c
+	out.Source += "; spot prices replaced"
 	out.Types = slices.Clone(c.Types)
 	for i := range out.Types {
 		t := &out.Types[i]

@@ -69,7 +69,6 @@ func run(args []string) error {
 	case "none":
 	case "spread":
 		c = c.WithSpot(workload.SpotPrice)
-		c.Source += ", spot prices derived"
 	default:
 		return fmt.Errorf("-spot: %q is not none or spread", *spot)
 	}
