@@ -59,11 +59,12 @@ func New(s *snapshot.Snapshot, c *catalog.Catalog) *World {
 	w.groups = Group(s.Pods, w.pending, nil)
 	w.compile()
 	w.warnTopology()
+	w.setDims()
+	w.setLimitDims()
 	w.readDaemons()
 	w.readPools()
 	w.readNodes()
 	w.chargeLimits()
-	w.setDims()
 	w.buildTemplates()
 	slices.SortFunc(w.Refused, func(a, b plan.Verdict) int { return strings.Compare(a.Object, b.Object) })
 	return w
@@ -96,8 +97,8 @@ func cutRef(object string) (namespace, name string) {
 	return namespace, name
 }
 
-// setDims collects the resources that are compared: those that some class asks
-// for, and those that some pool limits.
+// setDims collects the resources that are compared: those that some class asks for.
+// Pools need them to say why they are empty.
 func (w *World) setDims() {
 	extra := map[string]bool{}
 	for i := range w.Classes {
@@ -112,9 +113,13 @@ func (w *World) setDims() {
 		}
 	}
 	w.Dims = append([]string{snapshot.CPU, snapshot.Memory, snapshot.Pods}, sortedKeys(extra)...)
+}
+
+// setLimitDims collects the resources that some pool limits.
+func (w *World) setLimitDims() {
 	limits := map[string]bool{}
-	for i := range w.Pools {
-		for k := range w.Pools[i].Spec.Limits {
+	for i := range w.Snapshot.NodePools {
+		for k := range w.Snapshot.NodePools[i].Limits {
 			limits[k] = true
 		}
 	}
