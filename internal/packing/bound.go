@@ -198,11 +198,9 @@ func (s *solver) wholeNodes(b *Bound, caps, prices []int64) {
 	for eps := 0.0025; eps < 0.7; eps *= 1.3 {
 		cb.limit, cb.most = float64(b.Linear)*(1+eps), most
 		found := cb.search(nil, b.Demand[:s.d], 40)
-		if most = cb.most; most <= 0 {
-			return
-		}
-		if len(found) > 0 {
-			return // something costs less than the limit; where exactly is not known
+		most = cb.most
+		if most <= 0 || cb.cut || len(found) > 0 {
+			return // not searched to the end, or something costs less than the limit
 		}
 		b.Kind, b.Total = BoundWholeNodes, int64(cb.limit)
 	}

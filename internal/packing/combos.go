@@ -27,6 +27,7 @@ type combos struct {
 	stack []int32
 	left  []int64 // by depth, stride d
 	found []combo
+	cut   bool // some choice was not followed to its end
 }
 
 func (cb *combos) search(base []int32, demand []int64, depth int) []combo {
@@ -41,7 +42,7 @@ func (cb *combos) search(base []int32, demand []int64, depth int) []combo {
 			cb.left[r] -= v
 		}
 	}
-	cb.found = cb.found[:0]
+	cb.found, cb.cut = cb.found[:0], false
 	cb.step(0, depth, 0, price)
 	slices.SortFunc(cb.found, func(a, b combo) int {
 		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(len(a.bins), len(b.bins)), slices.Compare(a.bins, b.bins))
@@ -62,6 +63,9 @@ func (cb *combos) step(at, depth, from int, price int64) {
 	if done {
 		cb.found = append(cb.found, combo{price, slices.Clone(cb.stack)})
 		return
+	}
+	if at == depth {
+		cb.cut = true
 	}
 	if at == depth || len(cb.found) >= cb.keep {
 		return
