@@ -92,14 +92,15 @@ type Karpenter struct {
 
 // World is the plan of a large running cluster, for its memory.
 type World struct {
-	Nodes     int     `json:"nodes"`
-	Running   int     `json:"runningPods"`
-	Pending   int     `json:"pendingPods"`
-	CPU       float64 `json:"cpuSeconds"`
-	RSSBefore int64   `json:"rssBeforeBytes"`
-	RSSPeak   int64   `json:"rssPeakBytes"`
-	Placed    int     `json:"placedOnExistingNodes"`
-	Launches  int     `json:"launches"`
+	Nodes       int     `json:"nodes"`
+	Running     int     `json:"runningPods"`
+	Pending     int     `json:"pendingPods"`
+	CPU         float64 `json:"cpuSeconds"`
+	RSSBefore   int64   `json:"rssBeforeBytes"`
+	RSSPeak     int64   `json:"rssPeakBytes"`
+	Placed      int     `json:"placedOnExistingNodes"`
+	Launches    int     `json:"launches"`
+	Unscheduled int     `json:"unscheduled"`
 }
 
 // JSON writes the run, indented.
