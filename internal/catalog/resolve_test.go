@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -106,6 +107,7 @@ func TestExtendedResources(t *testing.T) {
 	mixed := InstanceType{Name: "x9.large", Arch: AMD64, VCPU: 4, MemoryMiB: 16384,
 		Accelerators: []Device{{Name: "a", Manufacturer: "AWS", Count: 2, Cores: 3}, {Name: "b", Manufacturer: "AWS", Count: 5, Cores: 7}},
 		Extended:     map[string]int64{"example.com/fpga": 1, Neuron: 9}}
+	given := InstanceType{Name: "x9.large", Arch: AMD64, VCPU: 4, MemoryMiB: 16384, ENI: ENI{Interfaces: 4, IPv4PerENI: 15}, Extended: map[string]int64{EFA: 4}}
 	for _, test := range []struct {
 		name   string
 		typ    InstanceType
@@ -121,6 +123,8 @@ func TestExtendedResources(t *testing.T) {
 		{"S-12: no trunk, no security-group interfaces", typeNamed(t, Default(), "t3.large"), nil, nil},
 		{"efa-only interfaces of the class", typeNamed(t, Default(), "p4d.24xlarge"), efaOnly, map[string]int64{NvidiaGPU: 8, EFA: 1, PodENI: 62}},
 		{"interfaces of the class without EFA", typeNamed(t, Default(), "p4d.24xlarge"), ordinary, map[string]int64{NvidiaGPU: 8, PodENI: 62}},
+		{"interfaces of the class decide on EFA that was given as well", given, ordinary, nil},
+		{"and how many", given, efaOnly, map[string]int64{EFA: 1}},
 		{"Windows addresses", typeNamed(t, Default(), "m5.large"), windows, map[string]int64{PodENI: 9, PrivateIPv4Address: 9}},
 		{"linux has none", typeNamed(t, Default(), "m5.large"), nil, map[string]int64{PodENI: 9}},
 	} {
@@ -133,7 +137,7 @@ func TestExtendedResources(t *testing.T) {
 			if r.Unusable != "" {
 				t.Fatal(r.Unusable)
 			}
-			if diff := cmp.Diff(test.want, r.Allocatable.Extended); diff != "" {
+			if diff := cmp.Diff(test.want, r.Allocatable.Extended, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("allocatable (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(r.Capacity.Extended, r.Allocatable.Extended); diff != "" {
