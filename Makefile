@@ -139,7 +139,7 @@ destroy: check-node check-cluster ## remove the stack (AWS credentials needed)
 	npx --yes $(CDK_CLI) destroy -c cluster='$(CLUSTER)' $(CONTEXT)
 
 .PHONY: invoke
-invoke: ## call a deployed function: make invoke CLUSTER=name [FN=plan] EVENT=events/plan/x.json (AWS CLI needed)
+invoke: ## call a deployed function: make invoke CLUSTER=name [FN=plan] EVENT=events/plan/text.json (AWS CLI needed)
 	@scripts/cdk/invoke.sh '$(CLUSTER)' '$(or $(FN),plan)' '$(EVENT)'
 
 ##@ Not built yet
