@@ -47,6 +47,8 @@ func (g *PodGroup) Ask() string {
 	for _, n := range g.Requests.Names() {
 		switch n {
 		case snapshot.CPU, snapshot.Memory, snapshot.Pods:
+		case snapshot.EphemeralStorage:
+			parts = append(parts, "ephemeral "+Rounded(n, g.Requests.Get(n)))
 		default:
 			parts = append(parts, n+" "+Quantity(n, g.Requests.Get(n)))
 		}

@@ -26,27 +26,21 @@ func JSON(p *Plan, indent bool) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// dollars is a price that marshals as an exact decimal.
-type dollars snapshot.Price
+// dollars writes a price as an exact decimal. A json.Number is written as it is,
+// without a call to a method for each of some hundred thousand prices.
+func dollars(p snapshot.Price) json.Number { return json.Number(number(p)) }
 
-// MarshalJSON writes dollars with at most six decimals.
-func (d dollars) MarshalJSON() ([]byte, error) { return []byte(number(snapshot.Price(d))), nil }
-
-// rate is a real number, of which 12 decimals are kept: enough to check a bound
-// to the micro-dollar.
-type rate float64
-
-// MarshalJSON writes the number without an exponent; what is not a number is 0.
-func (r rate) MarshalJSON() ([]byte, error) {
-	f := float64(r)
+// rate writes a real number without an exponent, with 12 decimals at most: enough
+// to check a bound to the micro-dollar. What is no number is 0.
+func rate(f float64) json.Number {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		f = 0
+		return "0"
 	}
 	f = math.Round(f*1e12) / 1e12
 	if f == 0 {
-		return []byte("0"), nil
+		return "0"
 	}
-	return []byte(strconv.FormatFloat(f, 'f', -1, 64)), nil
+	return json.Number(strconv.FormatFloat(f, 'f', -1, 64))
 }
 
 type planJSON struct {
@@ -77,32 +71,32 @@ type catalogueJSON struct {
 }
 
 type summaryJSON struct {
-	PendingPods      int             `json:"pendingPods"`
-	Placed           int             `json:"placed"`
-	Launches         int             `json:"launches"`
-	Unschedulable    int             `json:"unschedulable"`
-	PriceBefore      dollars         `json:"pricePerHourBefore"`
-	PriceAfter       dollars         `json:"pricePerHourAfter"`
-	LaunchPrice      dollars         `json:"launchPricePerHour"`
-	LaunchPriceWorst dollars         `json:"launchPriceWorstPerHour"`
-	LowerBound       dollars         `json:"launchLowerBoundPerHour"`
-	BoundDuals       map[string]rate `json:"boundDuals"`
+	PendingPods      int                    `json:"pendingPods"`
+	Placed           int                    `json:"placed"`
+	Launches         int                    `json:"launches"`
+	Unschedulable    int                    `json:"unschedulable"`
+	PriceBefore      json.Number            `json:"pricePerHourBefore"`
+	PriceAfter       json.Number            `json:"pricePerHourAfter"`
+	LaunchPrice      json.Number            `json:"launchPricePerHour"`
+	LaunchPriceWorst json.Number            `json:"launchPriceWorstPerHour"`
+	LowerBound       json.Number            `json:"launchLowerBoundPerHour"`
+	BoundDuals       map[string]json.Number `json:"boundDuals"`
 }
 
 type boundJSON struct {
-	Pools  []string        `json:"pools"`
-	Pods   int             `json:"pods"`
-	Total  dollars         `json:"pricePerHour"`
-	Demand map[string]rate `json:"demand"`
-	Duals  map[string]rate `json:"duals"`
+	Pools  []string               `json:"pools"`
+	Pods   int                    `json:"pods"`
+	Total  json.Number            `json:"pricePerHour"`
+	Demand map[string]json.Number `json:"demand"`
+	Duals  map[string]json.Number `json:"duals"`
 }
 
 type offerJSON struct {
-	InstanceType string  `json:"instanceType"`
-	Zone         string  `json:"zone"`
-	CapacityType string  `json:"capacityType"`
-	Price        dollars `json:"pricePerHour"`
-	Reservation  string  `json:"reservationId,omitempty"`
+	InstanceType string      `json:"instanceType"`
+	Zone         string      `json:"zone"`
+	CapacityType string      `json:"capacityType"`
+	Price        json.Number `json:"pricePerHour"`
+	Reservation  string      `json:"reservationId,omitempty"`
 }
 
 type launchJSON struct {
@@ -115,7 +109,7 @@ type launchJSON struct {
 	Allocatable map[string]string `json:"allocatable"`
 	Labels      map[string]string `json:"labels"`
 	Chosen      offerJSON         `json:"chosen"`
-	Worst       dollars           `json:"worstPricePerHour"`
+	Worst       json.Number       `json:"worstPricePerHour"`
 	Options     []offerJSON       `json:"options"`
 	Relaxed     []string          `json:"relaxed"`
 	Limited     string            `json:"limited,omitempty"`
@@ -157,7 +151,7 @@ type nodeJSON struct {
 	InstanceType string            `json:"instanceType"`
 	Zone         string            `json:"zone"`
 	CapacityType string            `json:"capacityType"`
-	Price        *dollars          `json:"pricePerHour"` // null: unknown
+	Price        *json.Number      `json:"pricePerHour"` // null: unknown
 	InFlight     bool              `json:"inFlight"`
 	Pods         int               `json:"pods"`
 	Placed       int               `json:"placed"`
@@ -217,7 +211,7 @@ func toJSON(p *Plan) *planJSON {
 			return boundJSON{Pools: orEmpty(b.Pools), Pods: b.Pods, Total: dollars(b.Total),
 				Demand: rates(b.Demand, 1), Duals: rates(b.Duals, 1e-6)}
 		}),
-		Launches:   each(p.Launches, launchToJSON),
+		Launches:   launchesToJSON(p.Launches),
 		Placements: each(p.Placements, func(v *Placement) placementJSON { return placementJSON(*v) }),
 		Displaced:  each(p.Displaced, func(v *Displaced) displacedJSON { return displacedJSON(*v) }),
 		Moves:      []struct{}{},
@@ -235,21 +229,37 @@ func offerToJSON(o *Offer) offerJSON {
 	return offerJSON{o.InstanceType, o.Zone, o.CapacityType, dollars(o.Price), o.ReservationID}
 }
 
-func launchToJSON(l *Launch) launchJSON {
-	labels := l.Labels
-	if labels == nil {
-		labels = map[string]string{}
+// launchesToJSON converts launches; those that are alike share their lists.
+func launchesToJSON(ls []Launch) []launchJSON {
+	out := make([]launchJSON, len(ls))
+	for i := range ls {
+		l := &ls[i]
+		labels := l.Labels
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		out[i] = launchJSON{
+			Name: l.Name, NodePool: l.NodePool, NodeClass: l.NodeClass, Pods: orEmpty(l.Pods),
+			Requests: quantities(l.Requests), Daemons: quantities(l.Daemons), Allocatable: quantities(l.Allocatable),
+			Labels: labels, Chosen: offerToJSON(&l.Chosen), Worst: dollars(l.Worst),
+			Relaxed: orEmpty(l.Relaxed), Limited: l.Limited,
+		}
+		if i > 0 && sameList(ls[i-1].Options, l.Options) {
+			out[i].Options = out[i-1].Options
+		} else {
+			out[i].Options = each(l.Options, offerToJSON)
+		}
 	}
-	return launchJSON{
-		Name: l.Name, NodePool: l.NodePool, NodeClass: l.NodeClass, Pods: orEmpty(l.Pods),
-		Requests: quantities(l.Requests), Daemons: quantities(l.Daemons), Allocatable: quantities(l.Allocatable),
-		Labels: labels, Chosen: offerToJSON(&l.Chosen), Worst: dollars(l.Worst),
-		Options: each(l.Options, offerToJSON), Relaxed: orEmpty(l.Relaxed), Limited: l.Limited,
-	}
+	return out
+}
+
+// sameList reports whether two slices are the same memory.
+func sameList(a, b []Offer) bool {
+	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
 }
 
 func nodeToJSON(n *NodeUse) nodeJSON {
-	var price *dollars
+	var price *json.Number
 	if n.PriceKnown {
 		d := dollars(n.Price)
 		price = &d
@@ -278,8 +288,8 @@ func lineValues(lines []Line) []LineValue {
 	})
 }
 
-func rates(m map[string]float64, scale float64) map[string]rate {
-	out := make(map[string]rate, len(m))
+func rates(m map[string]float64, scale float64) map[string]json.Number {
+	out := make(map[string]json.Number, len(m))
 	for k, v := range m {
 		out[k] = rate(v * scale)
 	}
@@ -289,8 +299,8 @@ func rates(m map[string]float64, scale float64) map[string]rate {
 // mainDuals are the duals of the dearest bound, in dollars per hour and core, GiB,
 // pod. With one market, which is the rule, that is the whole bound; with several,
 // "bounds" has them all.
-func mainDuals(bounds []Bound) map[string]rate {
-	out := map[string]rate{}
+func mainDuals(bounds []Bound) map[string]json.Number {
+	out := map[string]json.Number{}
 	best := -1
 	for i := range bounds {
 		if best < 0 || bounds[i].Total > bounds[best].Total {
@@ -302,7 +312,7 @@ func mainDuals(bounds []Bound) map[string]rate {
 	}
 	for _, n := range []string{snapshot.CPU, snapshot.Memory, snapshot.Pods} {
 		if _, ok := out[n]; !ok {
-			out[n] = 0
+			out[n] = "0"
 		}
 	}
 	return out

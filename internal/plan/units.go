@@ -127,8 +127,17 @@ func number(p snapshot.Price) string {
 	if p < 0 {
 		sign, p = "-", -p
 	}
-	s := fmt.Sprintf("%s%d.%06d", sign, p/1_000_000, p%1_000_000)
-	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+	var buf [32]byte
+	out := strconv.AppendInt(append(buf[:0], sign...), p/1_000_000, 10)
+	if frac := p % 1_000_000; frac != 0 {
+		at := len(out)
+		out = strconv.AppendInt(out, 1_000_000+frac, 10) // a leading 1 keeps the zeros
+		out[at] = '.'
+		for out[len(out)-1] == '0' {
+			out = out[:len(out)-1]
+		}
+	}
+	return string(out)
 }
 
 // Count writes a number with its noun: "1 pod", "3 pods".

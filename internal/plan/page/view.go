@@ -165,7 +165,11 @@ func (v *view) money(p *plan.Plan) {
 		v.Figures = append(v.Figures, figure{"new nodes", plan.Dollars(s.LaunchPrice), "at most " + plan.Dollars(s.LaunchPriceWorst) + " with the dearest options", ""})
 	}
 	if s.Launches > 0 && s.LaunchLowerBound > 0 {
-		v.Figures = append(v.Figures, figure{"above the lower bound", plan.Gap(s.LaunchPrice, s.LaunchLowerBound), "no plan for these pods and pools costs less than " + plan.Dollars(s.LaunchLowerBound), "good"})
+		class := ""
+		if s.LaunchPrice <= s.LaunchLowerBound+s.LaunchLowerBound/20 {
+			class = "good"
+		}
+		v.Figures = append(v.Figures, figure{"above the lower bound", plan.Gap(s.LaunchPrice, s.LaunchLowerBound), "no plan for these pods and pools costs less than " + plan.Dollars(s.LaunchLowerBound), class})
 	}
 	if s.Unschedulable > 0 {
 		v.Figures = append(v.Figures, figure{"cannot run", plan.Count(s.Unschedulable, "pod"), "the reasons are below", "bad"})
