@@ -147,7 +147,7 @@ func (o object) key() objectKey { return objectKey{o.kind, o.namespace, o.name} 
 // not is left out.
 func (r *reader) first(o object) bool {
 	first, twice := r.seen[o.key()]
-	if twice {
+	if twice && (r.overlay || !r.replaced[o.key()]) {
 		r.leave(o.at.problem(o.ref(), "metadata.name", "the same object is already in "+first.problem("", "", "").Place()+"; that one is kept"))
 	}
 	return !twice
@@ -155,6 +155,9 @@ func (r *reader) first(o object) bool {
 
 func (r *reader) count(o object) {
 	r.seen[o.key()] = o.at
+	if r.overlay {
+		r.replaced[o.key()] = true
+	}
 	r.report.Objects[o.kind]++
 }
 
@@ -183,6 +186,8 @@ func (r *reader) other(group, version string, id identity, at place) error {
 	case group == karpenterGroup && id.Kind == "NodeOverlay", group == "autoscaling.x-k8s.io" && id.Kind == "CapacityBuffer":
 		r.report.Ignored[group+"/"+id.Kind]++
 		r.warn(strings.ToLower(id.Kind)+"/"+strings.TrimPrefix(name, id.Kind+" "), plan.RuleNotYetApplied, "%s objects do not change the plan yet", id.Kind)
+	case group == "extensions" && (id.Kind == "DaemonSet" || id.Kind == "Deployment" || id.Kind == "ReplicaSet"):
+		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; convert it to apps/v1"))
 	case sameKind:
 		want := kinds[groupKind{group, id.Kind}].version
 		if group != "" {

@@ -44,15 +44,20 @@ const maxProblems = 20
 
 // Read reads all sources into one snapshot. The order of sources, documents and
 // items does not matter, except that of two objects with one name the first is
-// kept. The error, if any, joins up to 20 *Problem.
+// kept; overlays come before the others. The error, if any, joins up to 20 *Problem.
 func Read(sources []Source, o Options) (*snapshot.Snapshot, *Report, error) {
 	if len(sources) == 0 {
 		return nil, nil, errors.New("read objects: no files were given")
 	}
 	r := newReader(o)
-	for _, src := range sources {
-		if err := readSource(src, r); err != nil {
-			return nil, nil, r.error()
+	for _, r.overlay = range []bool{true, false} { // what is read first is kept
+		for _, src := range sources {
+			if src.Overlay != r.overlay {
+				continue
+			}
+			if err := readSource(src, r); err != nil {
+				return nil, nil, r.error()
+			}
 		}
 	}
 	r.finish()
@@ -69,6 +74,8 @@ type reader struct {
 	report   *Report
 	problems []*Problem
 	seen     map[objectKey]place
+	overlay  bool               // overlays are being read
+	replaced map[objectKey]bool // seen in an overlay
 	drafts   []draft
 	head     *savedHead // of a saved snapshot among the sources
 }
@@ -79,10 +86,11 @@ type objectKey struct {
 
 func newReader(o Options) *reader {
 	return &reader{
-		opts:   o,
-		snap:   &snapshot.Snapshot{},
-		report: &Report{Objects: map[string]int{}, Ignored: map[string]int{}},
-		seen:   map[objectKey]place{},
+		opts:     o,
+		snap:     &snapshot.Snapshot{},
+		report:   &Report{Objects: map[string]int{}, Ignored: map[string]int{}},
+		seen:     map[objectKey]place{},
+		replaced: map[objectKey]bool{},
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"strings"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -125,18 +124,4 @@ func jsonList(n int) []byte {
 	}
 	b.WriteString("],\n    \"kind\": \"List\"\n}\n")
 	return b.Bytes()
-}
-
-func BenchmarkReadYAML(b *testing.B) { benchmarkRead(b, podList(2000)) }
-func BenchmarkReadJSON(b *testing.B) { benchmarkRead(b, jsonList(2000)) }
-
-func benchmarkRead(b *testing.B, text []byte) {
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		s, _, err := Read([]Source{from("pods", string(text))}, Options{Now: now})
-		if err != nil || len(s.Pods) != 2000 {
-			b.Fatal(err)
-		}
-	}
 }

@@ -17,7 +17,7 @@ import (
 // TestTranscripts runs testdata/*.txt. Commands:
 //
 //	read [workloads] [file=NAME]   the input is a source; prints what became of it
-//	file NAME                      the input is kept for a later readall
+//	file NAME [overlay]            the input is kept for a later readall
 //	readall [workloads]            reads the files kept, in order, and forgets them
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
@@ -30,7 +30,9 @@ func TestTranscripts(t *testing.T) {
 			case "read":
 				return outcome(t, []Source{from(name, d.Input)}, o)
 			case "file":
-				kept = append(kept, from(d.CmdArgs[0].Key, d.Input))
+				s := from(d.CmdArgs[0].Key, d.Input)
+				s.Overlay = d.HasArg("overlay")
+				kept = append(kept, s)
 				return ""
 			case "readall":
 				sources := kept
