@@ -61,7 +61,9 @@ func TestPoolsThatLaunchNothing(t *testing.T) {
 		{"contradiction (BC-21)", func(s *snapshot.Snapshot, p *snapshot.NodePool) {
 			p.Requirements = append(p.Requirements, req(catalog.LabelCPU, "Gt", "15"), req(catalog.LabelCPU, "Lt", "16"))
 		}, plan.NoInstanceTypeFits, "contradict"},
-		{"no such type", func(s *snapshot.Snapshot, p *snapshot.NodePool) { p.Requirements = append(p.Requirements, types("c5.huge")) }, plan.NoInstanceTypeFits, "c5.huge"},
+		{"no such type", func(s *snapshot.Snapshot, p *snapshot.NodePool) {
+			p.Requirements = append(p.Requirements, types("c5.huge"))
+		}, plan.NoInstanceTypeFits, "c5.huge"},
 		{"no such zone", func(s *snapshot.Snapshot, p *snapshot.NodePool) {
 			p.Requirements = append(p.Requirements, req(catalog.LabelZone, "In", "z-q"))
 		}, plan.NoOffering, "z-q"},
