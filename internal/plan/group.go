@@ -121,12 +121,16 @@ type LaunchGroup struct {
 func (p *Plan) LaunchGroups(m Lookup) []LaunchGroup {
 	var out []LaunchGroup
 	index := map[string]int{}
+	var options string // of the launch before, whose list is often the same
 	for i := range p.Launches {
 		l := &p.Launches[i]
 		pods := m.Groups(l.Pods)
+		if i == 0 || !sameList(p.Launches[i-1].Options, l.Options) {
+			options = fmt.Sprint(l.Options)
+		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s|%s|%v|%s|%s|%s|%d|", l.NodePool, l.NodeClass, l.Chosen, signature(l.Allocatable), signature(l.Requests), l.Limited, l.Worst)
-		fmt.Fprintf(&b, "%v|%v|", l.Options, l.Relaxed)
+		fmt.Fprintf(&b, "%s|%v|", options, l.Relaxed)
 		for _, g := range pods {
 			name := g.Name
 			if u := m[g.Pods[0]]; u != nil {

@@ -170,7 +170,7 @@ func (t *report) nodesNote() string {
 	}
 	note := Count(n, "node")
 	if flight > 0 {
-		note += fmt.Sprintf(", %d on their way", flight)
+		note += fmt.Sprintf(", %d on the way", flight)
 	}
 	if unknown > 0 {
 		note += fmt.Sprintf(", %d of unknown price", unknown)

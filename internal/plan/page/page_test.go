@@ -167,3 +167,44 @@ func TestBarsAddUp(t *testing.T) {
 		t.Error("the template refuses one of our own values")
 	}
 }
+
+// TestLargePagesStaySmall: five thousand nodes that are all different, and as many
+// launches, still fit in an answer of Lambda, and every node is counted.
+func TestLargePagesStaySmall(t *testing.T) {
+	p := &plan.Plan{Complete: true}
+	var options []plan.Offer
+	for i := range 60 {
+		options = append(options, plan.Offer{InstanceType: fmt.Sprintf("m%d.large", i), Zone: "us-east-1a", CapacityType: "spot", Price: int64(i)})
+	}
+	size := snapshot.Resources{CPU: 4000, Memory: 16 << 30, Pods: 58}
+	for i := range 5000 {
+		use := snapshot.Resources{CPU: int64(i % 4000), Memory: int64(i) << 20, Pods: int64(i % 58)}
+		typ := fmt.Sprintf("m%d.large", i%30)
+		offer := plan.Offer{InstanceType: typ, Zone: "us-east-1a", CapacityType: "spot", Price: 50_000}
+		p.Launches = append(p.Launches, plan.Launch{Name: fmt.Sprintf("a-%d", i), NodePool: "a", Pods: []string{fmt.Sprintf("ns/p%d", i)}, Requests: use, Allocatable: size, Chosen: offer, Options: options})
+		for _, kind := range []string{"quiet", "busy"} {
+			p.Nodes = append(p.Nodes, plan.NodeUse{Name: fmt.Sprintf("%s-%d", kind, i), InstanceType: typ, Zone: "us-east-1b", Used: use, Allocatable: size, Price: 1, PriceKnown: true})
+		}
+		p.Placements = append(p.Placements, plan.Placement{Pod: fmt.Sprintf("ns/q%d", i), Node: fmt.Sprintf("busy-%d", i)})
+	}
+	got := html(t, p)
+	if len(got) > 2<<20 {
+		t.Errorf("the page has %d bytes", len(got))
+	}
+	counted := 0
+	for _, m := range regexp.MustCompile(`<span class="n">(\d+) `).FindAllStringSubmatch(got, -1) {
+		var n int
+		if _, err := fmt.Sscan(m[1], &n); err != nil {
+			t.Fatal(err)
+		}
+		counted += n
+	}
+	if counted != 15_000 {
+		t.Errorf("%d nodes are counted, want 15000", counted)
+	}
+	// A hundred kinds of launches: all cards, the first options only.
+	p.Launches = p.Launches[:100]
+	if got := html(t, p); !strings.Contains(got, "and 50 more") || strings.Count(got, "<details") < 100 {
+		t.Error("options are not cut")
+	}
+}

@@ -22,6 +22,7 @@ type view struct {
 	Launches                []node
 	Overview                []string
 	Changed, Quiet          []node
+	QuietCount              int
 	Moves                   []move
 	CannotRun               []verdict
 	CannotRunCount          int
@@ -31,9 +32,6 @@ type view struct {
 	Warnings                []warning
 	Explained               *plan.Explanation
 }
-
-// maxChips is how many groups of pods are named under one reason.
-const maxChips = 40
 
 // figure is one of the large numbers on top.
 type figure struct{ Label, Value, Note, Class string }
@@ -71,6 +69,7 @@ type node struct {
 	Pods           []string
 	OptionsSummary string
 	Options        []option
+	OptionsHidden  int
 	Notes          []string
 }
 
@@ -88,13 +87,12 @@ type option struct {
 }
 
 type verdict struct {
-	Objects       []string
-	Code          plan.Code
-	Detail        string
-	Meaning, Do   string
-	Count         int
-	Pools         []plan.PoolVerdict
-	ObjectsHidden int
+	Objects     []string
+	Code        plan.Code
+	Detail      string
+	Meaning, Do string
+	Count       int
+	Pools       []plan.PoolVerdict
 }
 
 type move struct {
@@ -127,9 +125,7 @@ func newView(p *plan.Plan) *view {
 		v.Catalogue = fmt.Sprintf("Types and prices: %s, %s, %s", c.Region, c.Date, c.Source)
 	}
 	v.money(p)
-	for _, g := range p.LaunchGroups(m) {
-		v.Launches = append(v.Launches, launchNode(g))
-	}
+	v.launches(p, m)
 	v.nodes(p, m)
 	for _, g := range p.Displacements(m) {
 		v.Moves = append(v.Moves, move{g.From, g.To, chips(g.Pods)})
@@ -217,7 +213,24 @@ func percent(a, b int64) float64 {
 	return float64(int64(min(float64(a)/float64(b), 1)*10_000+0.5)) / 100
 }
 
-func launchNode(g plan.LaunchGroup) node {
+func (v *view) launches(p *plan.Plan, m plan.Lookup) {
+	groups := p.LaunchGroups(m)
+	if len(groups) > maxLaunchCards {
+		v.Launches = launchSums(p, m)
+		return
+	}
+	most := 0 // all
+	if len(groups) > manyCards {
+		most = fewOptions
+	}
+	for _, g := range groups {
+		v.Launches = append(v.Launches, launchNode(g, most))
+	}
+}
+
+// launchNode is the card of equal launches; options past the first most ones are
+// only counted (0: all are shown).
+func launchNode(g plan.LaunchGroup, most int) node {
 	l := g.Launches[0]
 	n := node{
 		Count: len(g.Launches), Type: l.Chosen.InstanceType, Zone: l.Chosen.Zone, Capacity: l.Chosen.CapacityType,
@@ -232,8 +245,13 @@ func launchNode(g plan.LaunchGroup) node {
 		names = append(names, x.Name)
 	}
 	n.Name = few(names, 4)
-	for i := range l.Options {
-		o := &l.Options[i]
+	options := l.Options
+	if most > 0 && len(options) > most {
+		n.OptionsHidden = len(options) - most
+		options = options[:most]
+	}
+	for i := range options {
+		o := &options[i]
 		n.Options = append(n.Options, option{o.InstanceType, o.Zone, o.CapacityType, plan.Dollars(o.Price), o.ReservationID, *o == l.Chosen})
 	}
 	if l.Limited != "" {
@@ -246,27 +264,47 @@ func launchNode(g plan.LaunchGroup) node {
 }
 
 func (v *view) nodes(p *plan.Plan, m plan.Lookup) {
-	placed := map[string]bool{}
-	for _, g := range p.PlacementGroups(m) {
-		for _, u := range g.Nodes {
-			placed[u.Name] = true
-		}
-		n := nodeOf(g.Nodes[0])
-		n.Count, n.Pods = len(g.Nodes), chips(g.Pods)
-		if n.Count > 1 {
-			var names []string
-			for _, u := range g.Nodes {
-				names = append(names, u.Name)
-			}
-			n.Name = few(names, 4)
-		}
-		v.Changed = append(v.Changed, n)
+	pods := map[string][]string{}
+	for _, pl := range p.Placements {
+		pods[pl.Node] = append(pods[pl.Node], pl.Pod)
 	}
+	var changed, quiet []*plan.NodeUse
 	for i := range p.Nodes {
-		if u := &p.Nodes[i]; !placed[u.Name] {
-			v.Quiet = append(v.Quiet, nodeOf(u))
+		if u := &p.Nodes[i]; pods[u.Name] != nil {
+			changed = append(changed, u)
+		} else {
+			quiet = append(quiet, u)
 		}
 	}
+	v.QuietCount = len(quiet)
+	groups := p.PlacementGroups(m)
+	if len(groups) > maxChangedCards {
+		v.Changed = nodeSums(changed, m, pods)
+	} else {
+		for _, g := range groups {
+			v.Changed = append(v.Changed, changedNode(g))
+		}
+	}
+	if len(quiet) > maxQuietCards {
+		v.Quiet = nodeSums(quiet, m, nil)
+		return
+	}
+	for _, u := range quiet {
+		v.Quiet = append(v.Quiet, nodeOf(u))
+	}
+}
+
+func changedNode(g plan.NodeGroup) node {
+	n := nodeOf(g.Nodes[0])
+	n.Count, n.Pods = len(g.Nodes), chips(g.Pods)
+	if n.Count > 1 {
+		var names []string
+		for _, u := range g.Nodes {
+			names = append(names, u.Name)
+		}
+		n.Name = few(names, 4)
+	}
+	return n
 }
 
 func nodeOf(u *plan.NodeUse) node {
@@ -300,14 +338,23 @@ func bars(shares []plan.Share) []bar {
 	return out
 }
 
+// chips name groups of pods; what is too much for a card is counted.
 func chips(groups []plan.PodGroup) []string {
 	var out []string
+	hidden := 0
 	for i := range groups {
+		if i >= maxPodChips {
+			hidden += len(groups[i].Pods)
+			continue
+		}
 		c := groups[i].Label()
 		if ask := groups[i].Ask(); ask != "" {
 			c += " (" + ask + ")"
 		}
 		out = append(out, c)
+	}
+	if hidden > 0 {
+		out = append(out, "and "+plan.Count(hidden, "more pod"))
 	}
 	return out
 }
@@ -320,10 +367,6 @@ func verdictOf(g *plan.VerdictGroup) verdict {
 		v.Do = info.Do
 	}
 	v.Objects = chips(g.Pods)
-	if len(v.Objects) > maxChips {
-		v.ObjectsHidden = len(v.Objects) - maxChips
-		v.Objects = v.Objects[:maxChips]
-	}
 	return v
 }
 
