@@ -34,6 +34,8 @@ func TestClassFilters(t *testing.T) {
 		{"AL2", class(func(k *snapshot.NodeClass) { k.AMIAlias = "al2@latest" }), map[string]string{
 			"a1.large": "", "g5.xlarge": "", "inf2.xlarge": "",
 			"g5g.xlarge": "no image of the class is for it (arm64, karpenter.k8s.aws/instance-gpu-name t4g)"}},
+		{"a status without images, which its conditions explain", class(func(k *snapshot.NodeClass) { k.AMIAlias, k.HasStatus = "al2@latest", true }), map[string]string{
+			"g5g.xlarge": "", "m5.large": ""}},
 		{"Bottlerocket", class(func(k *snapshot.NodeClass) { k.AMIAlias = "bottlerocket@latest" }), map[string]string{
 			"a1.large": "", "g5g.xlarge": "", "inf2.xlarge": "", "m7g.large": ""}},
 		{"Windows", class(func(k *snapshot.NodeClass) { k.AMIAlias = "windows2022@latest" }), map[string]string{
@@ -93,6 +95,32 @@ func TestImageOfArchitecture(t *testing.T) {
 		if r.Image != want || r.Unusable != "" {
 			t.Errorf("%s boots %q, want %q (%s)", r.Type.Name, r.Image, want, r.Unusable)
 		}
+	}
+}
+
+// TestImageOfDevice: variants for devices are for types with devices, and only for
+// them.
+func TestImageOfDevice(t *testing.T) {
+	image := func(id, gpu, accelerator string) snapshot.Image {
+		i := imageFor(id, AMD64)
+		for key, operator := range map[string]string{LabelGPUCount: gpu, LabelAcceleratorCount: accelerator} {
+			if operator != "" {
+				i.Requirements = append(i.Requirements, snapshot.SelectorRequirement{Key: key, Operator: operator})
+			}
+		}
+		return i
+	}
+	class := &snapshot.NodeClass{Name: "default", AMIFamily: FamilyAL2023, HasStatus: true, Images: []snapshot.Image{
+		image("ami-nvidia", "Exists", ""), image("ami-neuron", "", "Exists"), image("ami-standard", "DoesNotExist", "DoesNotExist")}}
+	want := map[string]string{"m5.large": "ami-standard", "g5.xlarge": "ami-nvidia", "inf2.xlarge": "ami-neuron", "dl2q.24xlarge": "ami-neuron", "m7g.large": ""}
+	got := map[string]string{}
+	for _, r := range resolve(t, Default(), class, snapshot.DefaultSettings()) {
+		if _, ok := want[r.Type.Name]; ok {
+			got[r.Type.Name] = r.Image
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("images (-want +got):\n%s", diff)
 	}
 }
 
