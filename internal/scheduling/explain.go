@@ -60,6 +60,21 @@ type shortfall struct {
 }
 
 func (w *World) explainIn(class, pool int, hits []packing.LimitHit, exhausted bool) Reason {
+	best := w.nearestIn(class, pool)
+	switch {
+	case best.typ < 0:
+		return Reason{PoolVerdict: plan.PoolVerdict{Code: plan.NoInstanceTypeFits, Detail: "the catalogue has no type"}, Rules: far}
+	case best.rules == 0:
+		return w.explainFree(class, pool, hits, exhausted)
+	}
+	out := Reason{Rules: best.rules, Miss: best.miss}
+	out.Code, out.Detail = w.describe(w.explain[pool], pool, class, &best)
+	return out
+}
+
+// nearestIn finds the type on which the fewest rules stand in the way of a pod, by
+// the smallest miss; typ is -1 when there is no type at all.
+func (w *World) nearestIn(class, pool int) candidate {
 	c := &w.Classes[class]
 	row := w.row(pool, c.Rules)
 	x := w.explain[pool]
@@ -74,15 +89,7 @@ func (w *World) explainIn(class, pool int, hits []packing.LimitHit, exhausted bo
 			best = k
 		}
 	}
-	if best.typ < 0 {
-		return Reason{PoolVerdict: plan.PoolVerdict{Code: plan.NoInstanceTypeFits, Detail: "the catalogue has no type"}, Rules: far}
-	}
-	out := Reason{Rules: best.rules, Miss: best.miss}
-	if best.rules == 0 {
-		return w.explainFree(class, pool, hits, exhausted)
-	}
-	out.Code, out.Detail = w.describe(x, pool, class, &best)
-	return out
+	return best
 }
 
 func (k *candidate) before(o *candidate) bool {
@@ -101,7 +108,7 @@ func (x *explainTable) weigh(need []int64, typ int, n nearest) candidate {
 	k := candidate{typ: typ, n: n, excess: bits.OnesCount64(n.poolOnly)}
 	k.rules = bits.OnesCount64(n.mask)
 	k.miss = int64(k.rules)*wholeMiss - int64(bits.OnesCount64(n.mask&x.tainted))*(wholeMiss-taintMiss)
-	if n.mask&x.noOffer != 0 {
+	if n.mask&noOffer != 0 {
 		k.miss -= wholeMiss - offerMiss
 	}
 	have := x.alloc[typ*len(need):]

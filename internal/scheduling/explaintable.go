@@ -25,6 +25,13 @@ const (
 	byOffer
 )
 
+// Bits of the blames that every table has.
+const (
+	unusable uint64 = 1 << iota
+	noOffer
+	portTaken
+)
+
 // explainTable is a pool with every type and offer of the catalogue, allowed or
 // not, and what of the pool's own requirements each of them fails.
 type explainTable struct {
@@ -34,9 +41,6 @@ type explainTable struct {
 	keys      []string // of the pool's requirements
 	typeFail  []uint64 // by type
 	offerFail []uint64 // by offer
-	unusable  uint64
-	noOffer   uint64
-	port      uint64
 	tainted   uint64
 	rows      map[int][]nearest
 	alloc     []int64 // by type, what daemon pods leave, by Dims
@@ -95,17 +99,15 @@ func (w *World) table(pool int) *explainTable {
 	for _, o := range p.open {
 		delete(base, o.key)
 	}
-	x.unusable = x.add(blame{kind: byUnusable})
-	x.noOffer = x.add(blame{kind: byOffer})
-	x.port = x.add(blame{kind: byPort})
+	x.blames = []blame{{kind: byUnusable}, {kind: byOffer}, {kind: byPort}}
 	for i := range u.types {
 		if u.types[i].Unusable != "" {
-			x.typeFail[i] |= x.unusable
+			x.typeFail[i] |= unusable
 		}
 	}
 	for k := range u.offers {
 		if u.offers[k].why != "" {
-			x.offerFail[k] |= x.noOffer
+			x.offerFail[k] |= noOffer
 		}
 	}
 	for r := range p.reqs.All() {
@@ -160,7 +162,7 @@ func (w *World) row(pool, rules int) []nearest {
 	ported := make([]uint64, len(x.t.daemons.groups))
 	for i := range ported {
 		if firstPortConflict(r.Spec.HostPorts, x.t.daemons.groups[i].ports) != nil {
-			ported[i] = x.port
+			ported[i] = portTaken
 		}
 	}
 	alts := r.Alternatives
@@ -212,5 +214,6 @@ func (w *World) row(pool, rules int) []nearest {
 
 func (n *nearest) before(o *nearest) bool {
 	return cmp.Or(cmp.Compare(bits.OnesCount64(n.poolOnly), bits.OnesCount64(o.poolOnly)),
-		cmp.Compare(bits.OnesCount64(n.mask), bits.OnesCount64(o.mask))) < 0
+		cmp.Compare(bits.OnesCount64(n.mask), bits.OnesCount64(o.mask)),
+		cmp.Compare(o.mask&noOffer, n.mask&noOffer)) < 0 // what is wanted but sold out is nearest
 }
