@@ -97,6 +97,7 @@ require (
 )
 
 require (
+	github.com/google/go-cmp v0.7.0
 	kerf.sh/kerf v0.0.0
 	pgregory.net/rapid v1.3.0
 )
