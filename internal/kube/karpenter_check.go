@@ -9,7 +9,7 @@ import (
 // Patterns of the karpenter.sh/v1 API. Days are not a unit of it.
 var (
 	durationPattern = regexp.MustCompile(`^([0-9]+(s|m|h))+$`)
-	windowPattern   = regexp.MustCompile(`^([0-9]+(m|h)+(0s)?)+$`)
+	windowPattern   = regexp.MustCompile(`^([0-9]+[hm])+(0s)?$`)
 )
 
 // check refuses what the API server would refuse and no verdict of the planner

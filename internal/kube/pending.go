@@ -44,13 +44,13 @@ func (r *reader) planWorkloads() {
 
 func workloadKey(w *snapshot.Workload) objectKey { return objectKey{w.Kind, w.Namespace, w.Name} }
 
-// ownedPods tells which workloads have pods: by the pods' controllers, and for a
+// ownedPods tells which workloads have pods that have not finished: by the pods' controllers, and for a
 // Deployment by those of its ReplicaSets, which need not be in the input.
 func (r *reader) ownedPods() map[objectKey]bool {
 	owned := map[objectKey]bool{}
 	for i := range r.snap.Pods {
 		p := &r.snap.Pods[i]
-		if p.Owner == nil {
+		if p.Owner == nil || p.Terminal() {
 			continue
 		}
 		owned[objectKey{p.Owner.Kind, p.Namespace, p.Owner.Name}] = true
