@@ -142,6 +142,7 @@ func (s *solver) bound(sigs []int, inLaunch []int64, live func(int) bool) Bound 
 		s.shapeBound(&b, exact, prices, needs)
 	}
 	s.wholeNodes(&b, caps, prices)
+	s.groupsBound(&b, sigs, inLaunch, live)
 	return b
 }
 

@@ -39,13 +39,29 @@ func duals(d int, caps []int64, prices []int64, demand []float64) []float64 {
 		row[d] = 1
 		row[m] = float64(prices[b])
 	}
-	z := make([]float64, w)
+	gain := make([]float64, m)
 	for r := range m {
-		z[r] = -demand[r] / scale[r]
+		gain[r] = demand[r] / scale[r]
 	}
+	for r, v := range maximize(tab, m, gain) {
+		y[r] = v / scale[r]
+	}
+	certify(d, caps, prices, y)
+	return y
+}
+
+// maximize solves  max gain.y  subject to  A y <= p, y >= 0  with p >= 0 by the
+// simplex method. tab holds rows of m coefficients of A and p; it is overwritten.
+// Should it stop early, what it returns need not be the best, only nearly feasible:
+// callers certify.
+func maximize(tab []float64, m int, gain []float64) []float64 {
+	w := m + 1
+	n := len(tab) / w
+	z := make([]float64, w)
 	big := 0.0
 	for r := range m {
-		big = max(big, -z[r])
+		z[r] = -gain[r]
+		big = max(big, gain[r])
 	}
 	basis := make([]int, n)
 	for b := range basis {
@@ -79,12 +95,12 @@ func duals(d int, caps []int64, prices []int64, demand []float64) []float64 {
 		pivot(tab, z, n, w, p, q)
 		basis[p], non[q] = non[q], basis[p]
 	}
+	y := make([]float64, m)
 	for b, v := range basis {
 		if v < m {
-			y[v] = max(0, tab[b*w+m]/scale[v])
+			y[v] = max(0, tab[b*w+m])
 		}
 	}
-	certify(d, caps, prices, y)
 	return y
 }
 

@@ -163,6 +163,18 @@ type Bound struct {
 	// Steps are what every need is a multiple of, by Dims: capacities count rounded
 	// down to them, since no node can hold an amount between two multiples.
 	Steps []int64
+	// Groups are the parts that BoundGroups prices apart; nil for other kinds.
+	Groups []BoundGroup
+}
+
+// BoundGroup are the launched pods that the same rules apply to, with prices per
+// resource of their own. On an offer that several groups may use, the highest of
+// their prices counts, resource by resource.
+type BoundGroup struct {
+	Class  int // one of its classes
+	Pods   int
+	Demand []int64   // by Dims
+	Duals  []float64 // by Dims
 }
 
 // BoundKind says how a bound is proved.
@@ -178,4 +190,7 @@ const (
 	// BoundWholeNodes: every choice of whole nodes that costs less was searched, and
 	// none has room for the demand.
 	BoundWholeNodes BoundKind = "wholeNodes"
+	// BoundGroups: as BoundResources, with prices apart for pods under different
+	// rules (Groups): pods that may not use the cheapest offers are worth more.
+	BoundGroups BoundKind = "groups"
 )

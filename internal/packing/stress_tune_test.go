@@ -1,5 +1,12 @@
 package packing
-import ("testing";"fmt";"time";"pgregory.net/rapid")
+
+import (
+	"fmt"
+	"pgregory.net/rapid"
+	"testing"
+	"time"
+)
+
 func TestStress(t *testing.T) {
 	worst := time.Duration(0)
 	rapid.Check(t, func(t *rapid.T) {
@@ -7,7 +14,12 @@ func TestStress(t *testing.T) {
 		p.Work = 4_000_000
 		t0 := time.Now()
 		r := Solve(p)
-		if e := time.Since(t0); e > worst { worst = e; fmt.Println(e, len(r.Launches), len(r.Unplaced), r.Exhausted) }
-		if err := verify(p, r); err != nil { t.Fatalf("%v\n%+v\n", err, r.Bounds) }
+		if e := time.Since(t0); e > worst {
+			worst = e
+			fmt.Println(e, len(r.Launches), len(r.Unplaced), r.Exhausted)
+		}
+		if err := verify(p, r); err != nil {
+			t.Fatalf("%v\n%+v\n", err, r.Bounds)
+		}
 	})
 }
