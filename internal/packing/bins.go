@@ -11,10 +11,12 @@ type bin struct {
 	template, typ, offer int
 	price                int64   // what plans compare: offer price and cost per node
 	book                 []int64 // what a node counts against limits
+	// allow are the classes of the group that may go here; nil: all of them.
+	allow Bitset
 }
 
-// group is a set of classes that allow the same offers; it is solved as one small
-// problem where every class may go on every bin.
+// group is a set of classes that are packed as one problem. Where they are under the
+// same rules, every class may go on every bin.
 type group struct {
 	d       int
 	bins    []bin
@@ -29,7 +31,9 @@ type group struct {
 	clash [][]int32
 	tops  []int64
 	all   []bin // before pruning
-	sized []int
+	// exotic groups hold classes that only exotic types can host.
+	exotic bool
+	sized  []int
 }
 
 func (g *group) cap(b int) []int64 { return g.caps[b*g.d : (b+1)*g.d] }
@@ -66,7 +70,7 @@ func (g *group) prune() {
 		c := g.cap(i)
 		beaten := false
 		for k := 0; k < len(bins) && !beaten; k++ {
-			beaten = covers(caps[k*g.d:(k+1)*g.d], c)
+			beaten = covers(caps[k*g.d:(k+1)*g.d], c) && admits(&bins[k], &g.bins[i])
 		}
 		if !beaten {
 			bins = append(bins, g.bins[i])
@@ -76,6 +80,16 @@ func (g *group) prune() {
 	}
 	g.bins, g.caps, g.prices = bins, caps, prices
 	g.tops = nil
+}
+
+// admits reports whether a admits every class that b does.
+func admits(a, b *bin) bool {
+	return a.allow == nil || (b.allow != nil && b.allow.Subset(a.allow))
+}
+
+// takes reports whether bin b may carry class c.
+func (g *group) takes(b, c int) bool {
+	return g.bins[b].allow == nil || g.bins[b].allow.Has(c)
 }
 
 func covers(big, small []int64) bool {

@@ -70,14 +70,19 @@ func (g *group) cheapest(a []int32) int {
 			}
 		}
 	}
-	return g.cheapestFor(use)
-}
-
-func (g *group) cheapestFor(use []int64) int {
+next:
 	for b := range g.bins {
-		if covers(g.cap(b), use) {
-			return b
+		if !covers(g.cap(b), use) {
+			continue
 		}
+		if g.bins[b].allow != nil {
+			for c, n := range a {
+				if n > 0 && !g.takes(b, c) {
+					continue next
+				}
+			}
+		}
+		return b
 	}
 	return -1
 }
@@ -88,6 +93,9 @@ func (m *master) crash() bool {
 	for c := range m.n {
 		best, bestB, bestK := math.Inf(1), -1, 0
 		for b := range m.g.bins {
+			if !m.g.takes(b, c) {
+				continue
+			}
 			k := max(1, m.d[c])
 			if m.g.single[c] {
 				k = 1

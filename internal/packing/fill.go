@@ -7,6 +7,7 @@ import "math"
 // of the resources, each polished by taking a little out and filling again.
 type knapsack struct {
 	g     *group
+	bin   int   // being filled
 	limit []int // most of each class that may go on the node
 
 	lambda  []float64
@@ -47,7 +48,7 @@ func (k *knapsack) sortByDensity(pi []float64) {
 	d := k.g.d
 	m := 0
 	for c := range pi {
-		if k.limit[c] == 0 || pi[c] <= 0 {
+		if k.limit[c] == 0 || pi[c] <= 0 || !k.g.takes(k.bin, c) {
 			continue
 		}
 		w := 1e-12
@@ -117,6 +118,7 @@ func (k *knapsack) greedy(a []int32, pi []float64, skip int32) float64 {
 // k.out until the next call. start weighs the resources at first.
 func (k *knapsack) best(b int, pi, start []float64, rounds int) float64 {
 	g, d := k.g, k.g.d
+	k.bin = b
 	cap := g.cap(b)
 	for r := range d {
 		k.lambda[r] = start[r]
@@ -194,6 +196,7 @@ func (k *knapsack) polish(v float64, pi []float64) float64 {
 // no class is worth more than its weight, bound what the remaining room can bring.
 func (k *knapsack) deepen(b int, pi []float64, floor float64, steps int) float64 {
 	g, d := k.g, k.g.d
+	k.bin = b
 	if len(k.order) == 0 {
 		return 0
 	}

@@ -21,6 +21,11 @@ func newGrid(g *group, bins []int) *grid {
 		return nil
 	}
 	gr := &grid{need: make([][2]int, n)}
+	for b := range g.bins {
+		if g.bins[b].allow != nil {
+			return nil
+		}
+	}
 	for c := range n {
 		if g.single[c] {
 			return nil

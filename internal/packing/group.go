@@ -63,7 +63,14 @@ func (s *solver) pack(g *group, count []int) []pattern {
 }
 
 // holds reports whether some bin holds one pod of class c.
-func (g *group) holds(c int) bool { return g.cheapestFor(g.req(c)) >= 0 }
+func (g *group) holds(c int) bool {
+	for b := range g.bins {
+		if g.takes(b, c) && covers(g.cap(b), g.req(c)) {
+			return true
+		}
+	}
+	return false
+}
 
 // packRest solves what bulk packing left, as one problem. It also returns the value
 // of the linear program over node contents, 0 where none was solved.

@@ -51,7 +51,7 @@ func (s *solver) narrow(g *group) *group {
 func (s *solver) addNode(g *group, pt pattern, w int32) {
 	b := g.bins[pt.bin]
 	n := &pnode{book: b.book, template: b.template, level: w, typ: b.typ, offer: b.offer, price: s.truePrice(b), use: make([]int64, s.d)}
-	n.offers = s.sigs[s.sigOf[g.classes[0]]].offers[b.template]
+	n.offers = s.sharedOffers(g, pt, b.template)
 	n.contents = make([]ClassCount, len(pt.cc))
 	for i, cc := range pt.cc {
 		c := g.classes[cc.Class]
@@ -63,6 +63,26 @@ func (s *solver) addNode(g *group, pt pattern, w int32) {
 	}
 	s.count(n, 1)
 	s.nodes = append(s.nodes, n)
+}
+
+// sharedOffers are the offers of a template that all contents allow. A set that one
+// signature alone decides is not copied.
+func (s *solver) sharedOffers(g *group, pt pattern, t int) Bitset {
+	var out Bitset
+	first, own := -1, false
+	for _, cc := range pt.cc {
+		i := s.sigOf[g.classes[cc.Class]]
+		switch {
+		case first < 0:
+			first, out = i, s.sigs[i].offers[t]
+		case i != first:
+			if !own {
+				out, own = out.Clone(), true
+			}
+			out.And(s.sigs[i].offers[t])
+		}
+	}
+	return out
 }
 
 // count books a node against its pool's limits, or takes it back (sign -1).

@@ -24,7 +24,7 @@ func (s *solver) fillCounted(g *group, t, o int, w int32) {
 	of := &tm.Offers[o]
 	one := *g
 	one.sized = nil
-	one.setBins(s, []bin{{t, of.Type, o, of.Price + s.p.CostPerNode, tm.Types[of.Type].Capacity}})
+	one.setBins(s, []bin{{template: t, typ: of.Type, offer: o, price: of.Price + s.p.CostPerNode, book: tm.Types[of.Type].Capacity}})
 	k := newKnapsack(&one)
 	pi := make([]float64, len(g.classes))
 	y := make([]float64, s.d+1)

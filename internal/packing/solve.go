@@ -138,12 +138,7 @@ func (s *solver) open() {
 		// Once a limit is reached, what is left may have only exotic types to go to.
 		for again := true; again; {
 			before := sumOf(s.left)
-			for _, g := range s.groupsAt(w) {
-				s.fillReserved(g, w)
-				s.fillSpare(g)
-				s.solveGroup(g, w)
-				s.groups++
-			}
+			s.solveGroups(s.groupsAt(w), w)
 			after := sumOf(s.left)
 			again = s.limits && after > 0 && after < before
 		}
@@ -212,7 +207,9 @@ func (s *solver) buildGroups(sg *sig, w int32) []*group {
 		out = append(out, s.newGroup(plain, a))
 	}
 	if len(b) > 0 {
-		out = append(out, s.newGroup(append(slices.Clone(plain), exotic...), b))
+		g := s.newGroup(append(slices.Clone(plain), exotic...), b)
+		g.exotic = true
+		out = append(out, g)
 	}
 	return out
 }
@@ -246,7 +243,7 @@ func (s *solver) templateBins(t int, allowed Bitset) (plain, exotic []bin) {
 				continue
 			}
 			last = of.Type
-			cur = bin{t, of.Type, o, of.Price + s.p.CostPerNode, book}
+			cur = bin{template: t, typ: of.Type, offer: o, price: of.Price + s.p.CostPerNode, book: book}
 			continue
 		}
 		if betterOffer(tm, o, cur.offer) {

@@ -71,7 +71,7 @@ func (sp *spreader) run(bins []int, count []int, fuller float64) float64 {
 			best, bestS := -1, math.Inf(-1)
 			for i := range k {
 				l := sp.left[i*d : (i+1)*d]
-				if !covers(l, req) || (g.single[c] && sp.a[i*n+int(c)] > 0) || (g.clash != nil && sp.clashes(i*n, c)) {
+				if !covers(l, req) || !g.takes(bins[i], int(c)) || (g.single[c] && sp.a[i*n+int(c)] > 0) || (g.clash != nil && sp.clashes(i*n, c)) {
 					continue
 				}
 				dot, norm := 0.0, 1e-9

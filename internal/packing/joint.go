@@ -1,0 +1,242 @@
+package packing
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Sizes up to which classes under different rules are packed as one problem.
+const (
+	jointClasses = 40
+	jointPods    = 2000
+	jointKinds   = 48
+)
+
+// kind is a set of rules that a node can be opened under: the offers, by template,
+// that some signatures share, and the classes that allow all of them.
+type kind struct {
+	sigs   []int // members that made it, ascending
+	offers []Bitset
+}
+
+// joint builds one group of several: a bin for every type under every set of rules
+// that nodes of mixed contents could have. nil if there are too many of them.
+func (s *solver) joint(groups []*group, w int32) *group {
+	var classes, sigs []int
+	for _, g := range groups {
+		classes = append(classes, g.classes...)
+		sigs = append(sigs, s.sigOf[g.classes[0]])
+	}
+	slices.Sort(classes)
+	slices.Sort(sigs)
+	sigs = slices.Compact(sigs)
+	kinds := s.kinds(sigs)
+	if kinds == nil || len(classes) > jointClasses {
+		return nil
+	}
+	var bins []bin
+	for k := range kinds {
+		allow := NewBitset(len(classes))
+		for i, c := range classes {
+			if allowsAll(s.sigs[s.sigOf[c]].offers, kinds[k].offers) {
+				allow.Set(i)
+			}
+		}
+		for t := range s.p.Templates {
+			if s.p.Pools[s.p.Templates[t].Pool].Weight != w || kinds[k].offers[t] == nil {
+				continue
+			}
+			plain, _ := s.templateBins(t, kinds[k].offers[t])
+			for _, b := range plain {
+				b.allow = allow
+				bins = append(bins, b)
+			}
+		}
+	}
+	if len(bins) == 0 {
+		return nil
+	}
+	return s.newGroup(bins, classes)
+}
+
+// kinds closes signatures under intersection; nil if that makes too many.
+func (s *solver) kinds(sigs []int) []kind {
+	var out []kind
+	add := func(k kind) {
+		for i := range out {
+			if slices.EqualFunc(out[i].offers, k.offers, sameSet) {
+				return
+			}
+		}
+		out = append(out, k)
+	}
+	for _, i := range sigs {
+		add(kind{[]int{i}, s.fullOffers(i)})
+	}
+	for at := 1; at < len(out); at++ {
+		for j := range at {
+			if len(out) > jointKinds {
+				return nil
+			}
+			if k, ok := meet(&out[at], &out[j]); ok {
+				add(k)
+			}
+		}
+	}
+	return out
+}
+
+// fullOffers is a signature's offers with an entry per template.
+func (s *solver) fullOffers(sig int) []Bitset {
+	out := make([]Bitset, len(s.p.Templates))
+	copy(out, s.sigs[sig].offers)
+	return out
+}
+
+func sameSet(a, b Bitset) bool { return (a == nil) == (b == nil) && slices.Equal(a, b) }
+
+// meet intersects two kinds; false if no offer is left.
+func meet(a, b *kind) (kind, bool) {
+	out := kind{sigs: append(slices.Clone(a.sigs), b.sigs...), offers: make([]Bitset, len(a.offers))}
+	slices.Sort(out.sigs)
+	out.sigs = slices.Compact(out.sigs)
+	some := false
+	for t := range a.offers {
+		if a.offers[t] == nil || b.offers[t] == nil {
+			continue
+		}
+		if set := a.offers[t].Clone(); set.And(b.offers[t]) {
+			out.offers[t], some = set, true
+		}
+	}
+	return out, some
+}
+
+// allowsAll reports whether have allows every offer of want.
+func allowsAll(have, want []Bitset) bool {
+	for t := range want {
+		if want[t] == nil {
+			continue
+		}
+		if t >= len(have) || have[t] == nil || !want[t].Subset(have[t]) {
+			return false
+		}
+	}
+	return true
+}
+
+// solveGroups opens nodes for the groups of one weight: one after another and, where
+// they are few enough, as one problem too; the cheaper way stays.
+func (s *solver) solveGroups(groups []*group, w int32) {
+	for _, g := range groups {
+		s.fillReserved(g, w)
+		s.fillSpare(g)
+	}
+	pods := 0
+	for _, g := range groups {
+		for _, c := range g.classes {
+			pods += s.left[c]
+		}
+	}
+	before := s.mark()
+	s.inTurn(groups, w)
+	if len(groups) < 2 || pods > jointPods || pods == 0 {
+		return
+	}
+	price, left := s.openPrice(before), sumOf(s.left)
+	turn := s.mark()
+	s.restore(before)
+	if g := s.joint(plainOnly(groups), w); g != nil {
+		s.solveGroup(g, w)
+		rest := slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return !g.exotic })
+		s.inTurn(rest, w)
+		if l := sumOf(s.left); l < left || (l == left && s.openPrice(before) < price) {
+			return
+		}
+	}
+	s.restore(turn)
+}
+
+func plainOnly(groups []*group) []*group {
+	return slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return g.exotic })
+}
+
+// inTurn solves groups one after another, each using the room that earlier ones left.
+func (s *solver) inTurn(groups []*group, w int32) {
+	for _, g := range groups {
+		s.fillSpare(g)
+		s.solveGroup(g, w)
+		s.groups++
+	}
+}
+
+// mark remembers what nodes, pods and limits are at.
+type mark struct {
+	nodes []*pnode
+	kept  []pnode
+	left  []int
+	used  [][]int64
+}
+
+func (s *solver) mark() mark {
+	m := mark{nodes: slices.Clone(s.nodes), left: slices.Clone(s.left)}
+	for _, n := range s.nodes {
+		k := *n
+		k.use, k.contents = slices.Clone(n.use), slices.Clone(n.contents)
+		m.kept = append(m.kept, k)
+	}
+	for _, u := range s.used {
+		m.used = append(m.used, slices.Clone(u))
+	}
+	return m
+}
+
+func (s *solver) restore(m mark) {
+	s.nodes = slices.Clone(m.nodes)
+	for i, n := range s.nodes {
+		*n = m.kept[i]
+		n.use, n.contents = slices.Clone(n.use), slices.Clone(n.contents)
+	}
+	copy(s.left, m.left)
+	for i := range s.used {
+		copy(s.used[i], m.used[i])
+	}
+}
+
+// openPrice is what the nodes opened since a mark cost.
+func (s *solver) openPrice(m mark) int64 {
+	p := int64(0)
+	for _, n := range s.nodes[len(m.nodes):] {
+		if !n.dead {
+			p += n.price
+		}
+	}
+	return p
+}
+
+// worstNodes lists the live nodes of a weight by the price of their free room.
+func (s *solver) worstNodes(w int32, most int) []*pnode {
+	type loss struct {
+		n *pnode
+		v int64
+	}
+	var all []loss
+	for _, n := range s.nodes {
+		if n.dead || n.level != w || s.p.Templates[n.template].Offers[n.offer].Count > 0 {
+			continue
+		}
+		full := int64(0) // thousandths, cpu and memory together
+		for r := range min(2, s.d) {
+			if v := s.p.Templates[n.template].Types[n.typ].Alloc[r]; v > 0 {
+				full += n.use[r] / max(v/500, 1)
+			}
+		}
+		all = append(all, loss{n, n.price / 1000 * max(0, 1000-full)})
+	}
+	slices.SortStableFunc(all, func(a, b loss) int { return cmp.Compare(b.v, a.v) })
+	var out []*pnode
+	for _, l := range all[:min(most, len(all))] {
+		out = append(out, l.n)
+	}
+	return out
+}
