@@ -5,110 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"kerf.sh/kerf/internal/snapshot"
 )
-
-// PodGroup are pods of one workload that ask for the same.
-type PodGroup struct {
-	Name     string // namespace/workload; the pod's own name when it is alone
-	Requests snapshot.Resources
-	Known    bool // Requests are known
-	Pods     []string
-}
-
-// Label is "shop/web x 12", or just the name of a single pod.
-func (g *PodGroup) Label() string {
-	if len(g.Pods) == 1 {
-		return g.Name
-	}
-	return fmt.Sprintf("%s x %s", g.Name, thousands(int64(len(g.Pods))))
-}
-
-// Ask is what each pod of the group asks for: "500m 1Gi", "2 CPU 4Gi", then what is out of the
-// ordinary by name ("nvidia.com/gpu 1"); "" when it asks for nothing.
-func (g *PodGroup) Ask() string {
-	if !g.Known {
-		return ""
-	}
-	var parts []string
-	for _, n := range []string{snapshot.CPU, snapshot.Memory} {
-		if v := g.Requests.Get(n); v != 0 {
-			q := Quantity(n, v)
-			switch {
-			case n == snapshot.CPU && v >= 1000:
-				q = Rounded(n, v) + " CPU"
-			case len(q) > 8:
-				q = Rounded(n, v)
-			}
-			parts = append(parts, q)
-		}
-	}
-	for _, n := range g.Requests.Names() {
-		switch n {
-		case snapshot.CPU, snapshot.Memory, snapshot.Pods:
-		case snapshot.EphemeralStorage:
-			parts = append(parts, "ephemeral "+Rounded(n, g.Requests.Get(n)))
-		default:
-			parts = append(parts, n+" "+Quantity(n, g.Requests.Get(n)))
-		}
-	}
-	if len(parts) == 0 {
-		return "no requests"
-	}
-	return strings.Join(parts, " ")
-}
-
-// Lookup finds pods by name for the reports of one plan.
-type Lookup map[string]*PodUse
-
-// Lookup indexes the pods of a plan.
-func (p *Plan) Lookup() Lookup {
-	m := make(Lookup, len(p.Pods))
-	for i := range p.Pods {
-		m[p.Pods[i].Ref] = &p.Pods[i]
-	}
-	return m
-}
-
-// Groups gathers pods by workload and request, the largest group first, then by
-// name.
-func (m Lookup) Groups(refs []string) []PodGroup {
-	var out []PodGroup
-	index := map[string]int{}
-	for _, ref := range refs {
-		g := PodGroup{Name: ref}
-		if u := m[ref]; u != nil {
-			g.Name, g.Requests, g.Known = u.Workload, u.Requests, true
-		}
-		key := g.Name + "\x00" + signature(g.Requests)
-		i, ok := index[key]
-		if !ok {
-			i = len(out)
-			index[key] = i
-			out = append(out, g)
-		}
-		out[i].Pods = append(out[i].Pods, ref)
-	}
-	for i := range out {
-		slices.Sort(out[i].Pods)
-		if len(out[i].Pods) == 1 {
-			out[i].Name = out[i].Pods[0]
-		}
-	}
-	slices.SortFunc(out, func(a, b PodGroup) int {
-		return cmp.Or(cmp.Compare(len(b.Pods), len(a.Pods)), strings.Compare(a.Name, b.Name), strings.Compare(a.Pods[0], b.Pods[0]))
-	})
-	return out
-}
-
-func signature(r snapshot.Resources) string {
-	var b strings.Builder
-	for _, n := range r.Names() {
-		fmt.Fprintf(&b, "%s=%d,", n, r.Get(n))
-	}
-	return b.String()
-}
 
 // LaunchGroup are launches that are the same but for their names and which of
 // equal pods they carry.
@@ -137,6 +34,9 @@ func (p *Plan) LaunchGroups(m Lookup) []LaunchGroup {
 				name = u.Workload
 			}
 			fmt.Fprintf(&b, "%s*%d(%s)|", name, len(g.Pods), signature(g.Requests))
+			if g.ranged() {
+				b.WriteString(l.Name) // pods that differ: not the same launch
+			}
 		}
 		key := b.String()
 		j, ok := index[key]
@@ -322,7 +222,7 @@ func (p *Plan) PlacementGroups(m Lookup) []NodeGroup {
 		key := name
 		if !n.Allocatable.IsZero() {
 			key = fmt.Sprintf("%s|%s|%s|%s|%d|%t|%s|%s|%s", n.NodePool, n.InstanceType, n.Zone, n.CapacityType, n.Price, n.InFlight,
-				signature(n.Allocatable), signature(n.Used), groupKey(m, g))
+				signature(n.Allocatable), signature(n.Used), groupKey(m, g, name))
 		}
 		i, ok := index[key]
 		if !ok {
@@ -335,7 +235,7 @@ func (p *Plan) PlacementGroups(m Lookup) []NodeGroup {
 	return out
 }
 
-func groupKey(m Lookup, groups []PodGroup) string {
+func groupKey(m Lookup, groups []PodGroup, node string) string {
 	var b strings.Builder
 	for _, g := range groups {
 		name := g.Name
@@ -343,77 +243,9 @@ func groupKey(m Lookup, groups []PodGroup) string {
 			name = u.Workload
 		}
 		fmt.Fprintf(&b, "%s*%d(%s)", name, len(g.Pods), signature(g.Requests))
+		if g.ranged() {
+			b.WriteString(node)
+		}
 	}
 	return b.String()
-}
-
-// Share is how full a node is of one resource.
-type Share struct {
-	Resource                    string
-	Daemons, Used, Added, Total int64 // Used without Daemons
-}
-
-// Fraction is the filled part, at most 1 for a node that is not overcommitted.
-func (s Share) Fraction() float64 {
-	if s.Total <= 0 {
-		return 0
-	}
-	return float64(s.Daemons+s.Used+s.Added) / float64(s.Total)
-}
-
-// Percent writes the fraction; a node is only 100 % full when it is full.
-func (s Share) Percent() string {
-	sum := s.Daemons + s.Used + s.Added
-	switch f := s.Fraction(); {
-	case f >= 0.995 && sum < s.Total:
-		return "99 %"
-	case f < 0.005 && sum > 0:
-		return "1 %"
-	default:
-		return fmt.Sprintf("%.0f %%", f*100)
-	}
-}
-
-// Shares gives cpu and memory and, where another resource is fuller than both,
-// that one too; with pods, pods is always there.
-func Shares(daemons, used, added, total snapshot.Resources, pods bool) []Share {
-	one := func(n string) Share {
-		return Share{n, daemons.Get(n), used.Get(n), added.Get(n), total.Get(n)}
-	}
-	out := []Share{one(snapshot.CPU), one(snapshot.Memory)}
-	if pods {
-		out = append(out, one(snapshot.Pods))
-	}
-	most := -1.0
-	for _, s := range out {
-		most = max(most, s.Fraction())
-	}
-	var best *Share
-	for _, n := range total.Names() {
-		if n == snapshot.CPU || n == snapshot.Memory || pods && n == snapshot.Pods {
-			continue
-		}
-		asked := n != snapshot.Pods && n != snapshot.EphemeralStorage && added.Get(n) > 0
-		if s := one(n); asked || s.Fraction() > most {
-			if asked {
-				out = append(out, s)
-			} else if best == nil || s.Fraction() > best.Fraction() {
-				best = &s
-			}
-		}
-	}
-	if best != nil {
-		out = append(out, *best)
-	}
-	return out
-}
-
-// Shares of a launch: its requests less the daemonset share are what is added.
-func (l *Launch) Shares(pods bool) []Share {
-	return Shares(l.Daemons, snapshot.Resources{}, l.Requests.Sub(l.Daemons).Floor(), l.Allocatable, pods)
-}
-
-// Shares of a node.
-func (n *NodeUse) Shares(pods bool) []Share {
-	return Shares(n.Daemons, n.Used.Sub(n.Daemons).Floor(), n.Added, n.Allocatable, pods)
 }

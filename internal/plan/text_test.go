@@ -140,3 +140,45 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("daemonset shares: %+v", p.Nodes)
 	}
 }
+
+// TestGroups: a dozen sizes of one workload are told apart, more are one group with
+// a range; every pod is in one group.
+func TestGroups(t *testing.T) {
+	labels := func(sizes int) (out []string) {
+		p := &plan.Plan{}
+		var refs []string
+		for i := range 30 {
+			ref := fmt.Sprintf("ns/p-%02d", i)
+			refs = append(refs, ref)
+			p.Pods = append(p.Pods, plan.PodUse{Ref: ref, Workload: "ns/p-*", Requests: snapshot.Resources{CPU: int64(100 * (1 + i%sizes)), Memory: 1 << 30, Pods: 1}})
+		}
+		for _, g := range p.Lookup().Groups(append(refs, "ns/unknown")) {
+			out = append(out, strings.TrimSpace(g.Label()+" "+g.Ask()))
+		}
+		return out
+	}
+	if diff := cmp.Diff([]string{"ns/p-* x 15 100m 1Gi", "ns/p-* x 15 200m 1Gi", "ns/unknown"}, labels(2)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"ns/p-* x 30 100m to 3 CPU, 1Gi", "ns/unknown"}, labels(30)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLaunchesThatDifferAreNotOneGroup: equal sums and equal ranges do not make two
+// launches the same.
+func TestLaunchesThatDifferAreNotOneGroup(t *testing.T) {
+	p := &plan.Plan{}
+	for l := range 2 {
+		launch := plan.Launch{Name: fmt.Sprintf("a-%d", l), NodePool: "a"}
+		for i := range 20 {
+			ref := fmt.Sprintf("ns/p-%d-%02d", l, i)
+			launch.Pods = append(launch.Pods, ref)
+			p.Pods = append(p.Pods, plan.PodUse{Ref: ref, Workload: "ns/p", Requests: snapshot.Resources{CPU: int64(100 + 10*i), Pods: 1}})
+		}
+		p.Launches = append(p.Launches, launch)
+	}
+	if got := p.LaunchGroups(p.Lookup()); len(got) != 2 {
+		t.Errorf("%d groups, want 2", len(got))
+	}
+}
