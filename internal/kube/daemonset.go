@@ -8,14 +8,13 @@ import (
 )
 
 func (r *reader) addDaemonSet(d *appsv1.DaemonSet, o object) *fieldError {
-	need, err := needsOf(&d.Spec.Template.Spec, templateSpec)
-	if err != nil {
+	if err := checkNegative(&d.Spec.Template.Spec, templateSpec); err != nil {
 		return err
 	}
 	r.snap.DaemonSets = append(r.snap.DaemonSets, snapshot.DaemonSet{
 		Namespace: o.namespace, Name: o.name, UID: string(d.UID), Template: podTemplate(&d.Spec.Template),
 	})
-	r.draft(o, need, templateSpec, draftDaemonSet, len(r.snap.DaemonSets))
+	r.draft(o, needsOf(&d.Spec.Template.Spec), templateSpec, draftDaemonSet, len(r.snap.DaemonSets))
 	return nil
 }
 

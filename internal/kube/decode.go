@@ -22,13 +22,6 @@ type fieldError struct {
 	refused bool
 }
 
-func (e *fieldError) Error() string {
-	if e.field == "" {
-		return e.message
-	}
-	return e.field + ": " + e.message
-}
-
 // refusedf is an error about an object that the API server would refuse.
 func refusedf(field, format string, args ...any) *fieldError {
 	return &fieldError{field: field, message: fmt.Sprintf(format, args...), refused: true}

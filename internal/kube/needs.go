@@ -18,11 +18,8 @@ type needs struct {
 	overhead *snapshot.Resources
 }
 
-func needsOf(s *corev1.PodSpec, field string) (needs, *fieldError) {
+func needsOf(s *corev1.PodSpec) needs {
 	n := needs{containers: make([]snapshot.Container, 0, len(s.InitContainers)+len(s.Containers))}
-	if err := checkNegative(s, field); err != nil {
-		return n, err
-	}
 	for i := range s.InitContainers {
 		n.containers = append(n.containers, container(&s.InitContainers[i], true))
 	}
@@ -36,7 +33,7 @@ func needsOf(s *corev1.PodSpec, field string) (needs, *fieldError) {
 		overhead := resources(s.Overhead)
 		n.overhead = &overhead
 	}
-	return n, nil
+	return n
 }
 
 func container(c *corev1.Container, init bool) snapshot.Container {

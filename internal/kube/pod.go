@@ -14,25 +14,22 @@ import (
 // admission and is taken as it is; a manifest gets its defaults at the end, when
 // the LimitRanges and classes of all files are known.
 func (r *reader) addPod(p *corev1.Pod, o object) *fieldError {
-	need, err := needsOf(&p.Spec, "spec")
-	if err != nil {
+	if err := checkNegative(&p.Spec, "spec"); err != nil {
 		return err
 	}
 	pod := Pod(p)
 	pod.Namespace, pod.Name = o.namespace, o.name
-	if live(p) {
-		need.resize(&p.Status)
-		pod.Spec.Requests = need.requests()
-		r.snap.Pods = append(r.snap.Pods, pod)
-		return nil
-	}
 	r.snap.Pods = append(r.snap.Pods, pod)
-	r.draft(o, need, "spec", draftPod, len(r.snap.Pods))
+	if !live(p) {
+		r.draft(o, needsOf(&p.Spec), "spec", draftPod, len(r.snap.Pods))
+	}
 	return nil
 }
 
-// Pod converts a pod, its requests left out.
+// Pod converts a pod that went through admission.
 func Pod(p *corev1.Pod) snapshot.Pod {
+	need := needsOf(&p.Spec)
+	need.resize(&p.Status)
 	out := snapshot.Pod{
 		Namespace:     p.Namespace,
 		Name:          p.Name,
@@ -48,6 +45,7 @@ func Pod(p *corev1.Pod) snapshot.Pod {
 		Phase:         string(p.Status.Phase),
 		Started:       when(p.Status.StartTime),
 	}
+	out.Spec.Requests = need.requests()
 	for _, c := range p.Status.Conditions {
 		switch c.Type {
 		case corev1.PodScheduled:

@@ -28,8 +28,7 @@ func (r *reader) addWorkload(o object, in workload) *fieldError {
 	if in.first < 0 {
 		return refusedf("spec.ordinals.start", "%d is negative", in.first)
 	}
-	need, err := needsOf(&in.template.Spec, templateSpec)
-	if err != nil {
+	if err := checkNegative(&in.template.Spec, templateSpec); err != nil {
 		return err
 	}
 	w := snapshot.Workload{
@@ -43,7 +42,7 @@ func (r *reader) addWorkload(o object, in workload) *fieldError {
 		w.ClaimTemplates[in.claims[i].Name] = claimSpec(&in.claims[i].Spec)
 	}
 	r.snap.Workloads = append(r.snap.Workloads, w)
-	r.draft(o, need, templateSpec, draftWorkload, len(r.snap.Workloads))
+	r.draft(o, needsOf(&in.template.Spec), templateSpec, draftWorkload, len(r.snap.Workloads))
 	return nil
 }
 
