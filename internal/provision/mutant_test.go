@@ -166,10 +166,15 @@ func TestMutantsAreCaught(t *testing.T) {
 			p.Requirements = append(slices.Clone(p.Requirements), in("karpenter.sh/capacity-type", "on-demand"))
 		}))},
 		{"uses the first pool only", cheapest, smallWorlds, blindTo(func(s *snapshot.Snapshot) { s.NodePools = s.NodePools[:1] })},
-		{"is put off by other pools", monotone, variedWorlds, func(s *snapshot.Snapshot, c *catalog.Catalog) *plan.Plan {
+		{"is put off by other pools", unrelatedPool, variedWorlds, func(s *snapshot.Snapshot, c *catalog.Catalog) *plan.Plan {
 			o := *s
 			o.NodePools = s.NodePools[len(s.NodePools)-1:]
 			return real(&o, c)
+		}},
+		{"is put off by large types", largerType, portWorlds, func(s *snapshot.Snapshot, c *catalog.Catalog) *plan.Plan {
+			o := *c
+			o.Types = c.Types[len(c.Types)-1:]
+			return real(s, &o)
 		}},
 		{"always blames a taint", blame, variedWorlds, blames(plan.TaintNotTolerated, "taint x is not tolerated")},
 		{"always blames the limit", blame, variedWorlds, blames(plan.LimitReached, "limit cpu is reached")},

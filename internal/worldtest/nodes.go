@@ -166,13 +166,13 @@ func openSize(s *snapshot.Snapshot, c *catalog.Catalog, cl *snapshot.NodeClaim, 
 }
 
 // settle works out what is left of a node: allocatable less the pods bound to it and
-// the daemonset pods that it will still get (never below zero in any resource).
+// the daemonset pods that it will still get.
 func settle(s *snapshot.Snapshot, v *nodeView) {
 	for _, t := range v.taints {
 		v.going = v.going || t.Key == "karpenter.sh/disrupted"
 	}
-	var used, daemonsHere, daemonsDue snapshot.Resources
-	present := map[string]bool{}
+	var used, due snapshot.Resources
+	here := map[string]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if p.NodeName != v.name || p.Terminal() {
@@ -181,20 +181,17 @@ func settle(s *snapshot.Snapshot, v *nodeView) {
 		used = plus(used, p.Spec.Requests)
 		v.ports = append(v.ports, p.Spec.HostPorts...)
 		if p.Owner != nil && p.Owner.Kind == "DaemonSet" {
-			daemonsHere = plus(daemonsHere, p.Spec.Requests)
-			present[p.Namespace+"/"+p.Owner.Name] = true
+			here[p.Namespace+"/"+p.Owner.Name] = true
 		}
 	}
 	for i := range s.DaemonSets {
 		d := &s.DaemonSets[i]
-		if daemonRuns(&d.Template.Spec, v.labels, v.taints, v.name) {
-			daemonsDue = plus(daemonsDue, d.Template.Spec.Requests)
-			if !present[d.Namespace+"/"+d.Name] {
-				v.ports = append(v.ports, d.Template.Spec.HostPorts...)
-			}
+		if !here[d.Namespace+"/"+d.Name] && daemonRuns(&d.Template.Spec, v.labels, v.taints, v.name) {
+			due = plus(due, d.Template.Spec.Requests)
+			v.ports = append(v.ports, d.Template.Spec.HostPorts...)
 		}
 	}
-	v.free = minus(minus(v.alloc, used), minus(daemonsDue, daemonsHere).Floor())
+	v.free = minus(minus(v.alloc, used), due)
 }
 
 // refuses says why a pod may not run on the node, resources and ports left out; ""

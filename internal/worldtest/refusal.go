@@ -67,6 +67,11 @@ func (j *judge) limits() {
 func (j *judge) within(sup *Supply) bool {
 	left := maps.Clone(j.limitsLeft()[sup.Pool.Name])
 	take(left, sup.Size)
+	for _, n := range j.nodes {
+		if n.pool == sup.Pool.Name && n.going { // may be counted until it is gone
+			take(left, n.size)
+		}
+	}
 	for _, v := range left {
 		if v < 0 {
 			return false
@@ -76,21 +81,34 @@ func (j *judge) within(sup *Supply) bool {
 }
 
 // hosts returns the cheapest supply of a pool that runs the pods together on a node
-// of their own (ignoring limits when asked), or nil.
+// of their own (within limits when asked), or nil. Open custom labels that the pods
+// say nothing of may take any value, so it must work with each.
 func (j *judge) hosts(v *poolView, pods []*snapshot.Pod, limits bool) *Supply {
 	for _, exotic := range []bool{false, true} {
 		for _, sup := range v.supplies {
 			if sup.Exotic != exotic || (limits && !j.within(sup)) {
 				continue
 			}
+			chosen, works := 0, 0
 			for _, labels := range labelings(sup, pods) {
-				if j.runs(sup, labels, pods) == "" {
-					return sup
+				if !selectsAll(pods, labels) {
+					continue
 				}
+				chosen++
+				if j.runs(sup, labels, pods) == "" {
+					works++
+				}
+			}
+			if works > 0 && works == chosen {
+				return sup
 			}
 		}
 	}
 	return nil
+}
+
+func selectsAll(pods []*snapshot.Pod, labels map[string]string) bool {
+	return !slices.ContainsFunc(pods, func(p *snapshot.Pod) bool { return !selects(&p.Spec, labels, "") })
 }
 
 // weights: every launch holds a pod that no heavier pool could host within limits,
@@ -119,7 +137,8 @@ func (j *judge) weights() {
 		if len(owners) == len(j.inLaunch[l.Name]) {
 			continue
 		}
-		if least := j.hosts(own, owners, false); least != nil && least.Price < l.Chosen.Price {
+		chosen := own.find(l.Chosen)
+		if least := j.hosts(own, owners, false); least != nil && chosen != nil && least.Price < l.Chosen.Price && j.withinLimit(least, chosen) {
 			j.fail("launch %s costs %d, its own pods need only %s at %d: enlarged for pods of a heavier NodePool",
 				l.Name, l.Chosen.Price, least.Type, least.Price)
 		}
