@@ -1,6 +1,7 @@
 package main
 
 import (
+	"reflect"
 	"time"
 
 	"kerf.sh/kerf/internal/packing"
@@ -20,6 +21,8 @@ type planned struct {
 	stages  report.Stages
 	classes int
 	memory  measure.Memory
+	// differs: two runs on the same snapshot gave different plans.
+	differs bool
 }
 
 // planPods measures the whole call (pods in memory to plan), its peak memory, and
@@ -30,8 +33,10 @@ func (b *bench) planPods(s *snapshot.Snapshot) planned {
 	var out planned
 	call := func() { out.plan = provision.Plan(s, c, provision.Options{}) }
 	out.memory, _ = measure.Peak(call)
+	first := out.plan
 	whole := measure.Repeat(b.mostRepeats(), b.repeatBudget(), call)
 	out.cost, out.repeats = measure.Median(whole), len(whole)
+	out.differs = !reflect.DeepEqual(first, out.plan)
 
 	var p *packing.Problem
 	group := measure.Repeat(len(whole), b.repeatBudget(), func() {

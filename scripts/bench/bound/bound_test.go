@@ -76,8 +76,10 @@ func TestLPIsCertifiedAndTight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if worst, _ := Steepest(cols, cert.Duals); worst.Cmp(big.NewRat(1, 1)) > 0 {
-			t.Fatalf("a column is worth %s of its price", worst.FloatString(12))
+		for _, c := range cols {
+			if w := Worth(c.Gives, cert.Duals); w.Cmp(new(big.Rat).SetInt64(c.Price)) > 0 {
+				t.Fatalf("%+v is worth %s", c, w.FloatString(12))
+			}
 		}
 		for r, d := range cert.Duals {
 			if d.Sign() < 0 {
@@ -88,6 +90,15 @@ func TestLPIsCertifiedAndTight(t *testing.T) {
 			t.Fatalf("bound %d, best fractional purchase %f", cert.Total, cert.Primal)
 		}
 	})
+}
+
+func TestSteepest(t *testing.T) {
+	duals := [Rows]*big.Rat{big.NewRat(1, 10), new(big.Rat), big.NewRat(2, 1), big.NewRat(7, 2)}
+	cols := []Column{{"a", Vector{100, 1 << 40, 1, 1}, 20}, {"b", Vector{200, 1, 1, 1}, 20}, {"c", Vector{100, 1, 1, 1}, 40}}
+	// b is worth 20 + 2 + 3.5.
+	if got, name := Steepest(cols, duals); name != "b" || got.Cmp(big.NewRat(51, 40)) != 0 {
+		t.Errorf("steepest is %s with %v, want b with 51/40", name, got)
+	}
 }
 
 // No purchase of whole nodes that holds a random set of pods is cheaper than the
@@ -156,14 +167,15 @@ func TestEqualIsAboveTheRelaxationAndBelowPurchases(t *testing.T) {
 }
 
 func TestEqualByHand(t *testing.T) {
-	// Two pods for 30, five for 60, seven for 100.
+	// Two pods for 30, four for 59, five for 60, seven for 100.
 	cols := []Column{
 		{"two", Vector{2000, 9 << 30, 9, 1}, 30},
 		{"five", Vector{5000, 9 << 30, 9, 1}, 60},
 		{"seven", Vector{7900, 9 << 30, 9, 1}, 100},
 		{"dear five", Vector{5000, 99 << 30, 9, 1}, 61},
+		{"four", Vector{4000, 9 << 30, 9, 1}, 59},
 	}
-	for n, want := range map[int]int64{1: 30, 2: 30, 3: 60, 5: 60, 6: 90, 7: 90, 8: 120, 10: 120, 11: 150, 12: 150} {
+	for n, want := range map[int]int64{1: 30, 2: 30, 3: 59, 4: 59, 5: 60, 6: 89, 7: 90, 8: 118, 10: 120, 11: 149, 12: 150} {
 		got, err := Equal(cols, Vector{1000, 1 << 30, 1}, n)
 		if err != nil || got != want {
 			t.Errorf("%d pods cost %d (%v), want %d", n, got, err, want)
@@ -195,8 +207,8 @@ func TestWholeFindsTheOptimum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cols := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Column {
 			return Column{"t", Vector{rapid.Int64Range(1, 9).Draw(t, "cpu"), rapid.Int64Range(1, 9).Draw(t, "memory"), rapid.Int64Range(1, 9).Draw(t, "pods"), 1}, rapid.Int64Range(3, 20).Draw(t, "price")}
-		}), 1, 6).Draw(t, "columns")
-		demand := Vector{rapid.Int64Range(1, 25).Draw(t, "cpu"), rapid.Int64Range(1, 25).Draw(t, "memory"), rapid.Int64Range(1, 25).Draw(t, "pods"), 1}
+		}), 1, 8).Draw(t, "columns")
+		demand := Vector{rapid.Int64Range(1, 40).Draw(t, "cpu"), rapid.Int64Range(1, 40).Draw(t, "memory"), rapid.Int64Range(1, 40).Draw(t, "pods"), 1}
 		want := brute(cols, demand, 1000)
 		full := Whole(cols, demand, 1000, 1_000_000)
 		if !full.Optimal || full.Total != want {
