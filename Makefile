@@ -71,8 +71,8 @@ test-infra: check-go check-node ## the assertions on the stack's template
 
 .PHONY: golden
 golden: check-go ## rewrite the transcripts and golden files of the tests (read the diff!)
-	@for p in $$($(GO) list -f '{{.Dir}}' ./... | while read -r d; do if grep -lqs 'datadriven' "$$d"/*_test.go; then echo "$$d"; fi; done); do \
-	  (cd "$$p" && $(GO) test . -rewrite); done
+	@grep -lE 'datadriven|"rewrite"' $$(git ls-files '*_test.go') | xargs -n1 dirname | sort -u | \
+	  while read -r dir; do (cd "$$dir" && $(GO) test . -rewrite); done
 
 .PHONY: lint
 lint: check-go $(STATICCHECK) ## gofmt, go vet, staticcheck and the project's own rules
