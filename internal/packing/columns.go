@@ -238,7 +238,17 @@ func (m *master) optimize(y []float64, maxSteps int) {
 func (m *master) generate(y []float64) bool {
 	m.k.allow(m.d)
 	added := false
+	// No contents are worth more than up times what the bin's room is worth at y.
+	up := 0.0
+	for c, v := range m.pi {
+		if v > 0 && m.k.limit[c] > 0 {
+			up = max(up, v/(value(m.g.d, m.g.req(c), y)+1e-9))
+		}
+	}
 	for b := range m.g.bins {
+		if up*value(m.g.d, m.g.cap(b), y) <= m.goal(b) {
+			continue
+		}
 		m.steps++
 		if m.k.best(b, m.pi, y, 3) > m.goal(b) && m.addColumn(m.k.out) {
 			added = true
@@ -257,6 +267,7 @@ func (m *master) generate(y []float64) bool {
 			if m.grid.best[cell] <= m.goal(b) {
 				continue
 			}
+			m.steps++
 			if m.grid.trace(cell, m.k.out, m.k.limit, m.g.cap(b)[2]) {
 				if m.addColumn(m.k.out) {
 					added = true
@@ -264,8 +275,11 @@ func (m *master) generate(y []float64) bool {
 				continue
 			}
 		}
+		if up*value(m.g.d, m.g.cap(b), y) <= m.goal(b) {
+			continue
+		}
 		m.k.best(b, m.pi, y, 3)
-		if m.k.deepen(b, m.pi, m.goal(b), 200) > 0 && m.addColumn(m.k.out) {
+		if m.k.deepen(b, m.pi, m.goal(b), 3000) > 0 && m.addColumn(m.k.out) {
 			added = true
 		}
 	}

@@ -5,11 +5,10 @@ import "math"
 // packColumns solves the linear program over node contents and rounds it by diving:
 // whole copies are taken first, then the most used column once, and the rest is
 // solved again on the demand that is left, until nothing is.
-func (s *solver) packColumns(g *group, count []int) (out []pattern, lp float64) {
+func (s *solver) packColumns(g *group, count []int, pool [][]int32) (out []pattern, lp float64) {
 	left := append([]int(nil), count...)
 	_, df := g.demandOf(count)
 	y := duals(g.d, g.caps, g.prices, df)
-	var pool [][]int32
 	gr := newGrid(g, g.efficientBins(y, 0.98))
 	for {
 		live := 0
@@ -32,12 +31,7 @@ func (s *solver) packColumns(g *group, count []int) (out []pattern, lp float64) 
 		if lp == 0 {
 			lp = m.value()
 		}
-		pool = pool[:0]
-		for i := range m.cols {
-			if m.reduced(m.cols[i].a, m.cols[i].cost) < 0.15*m.cols[i].cost {
-				pool = append(pool, m.cols[i].a)
-			}
-		}
+		pool = m.useful()
 		taken := false
 		best, bestX := -1, 0.0
 		for i, j := range m.basis {
@@ -56,6 +50,17 @@ func (s *solver) packColumns(g *group, count []int) (out []pattern, lp float64) 
 			out = g.take(out, left, m.cols[best], 1, g)
 		}
 	}
+}
+
+// useful are the contents of columns that are in use or nearly worth it.
+func (m *master) useful() [][]int32 {
+	var out [][]int32
+	for i := range m.cols {
+		if m.reduced(m.cols[i].a, m.cols[i].cost) < 0.15*m.cols[i].cost {
+			out = append(out, m.cols[i].a)
+		}
+	}
+	return out
 }
 
 // trim cuts contents to what is still demanded.

@@ -36,10 +36,11 @@ func (s *solver) pack(g *group, count []int) []pattern {
 		return nil
 	}
 	var out []pattern
+	var pool [][]int32
 	target := 0.0
 	coarse := len(g.classes) <= fewClasses
 	if coarse && total > divePods {
-		out, target = s.bulkColumns(g, left)
+		out, pool, target = s.bulkColumns(g, left)
 	}
 	for !coarse {
 		total = 0
@@ -55,7 +56,7 @@ func (s *solver) pack(g *group, count []int) []pattern {
 			break
 		}
 	}
-	rest, lp := s.packRest(g, left)
+	rest, lp := s.packRest(g, left, pool)
 	if len(out) == 0 {
 		target = lp
 	}
@@ -74,7 +75,7 @@ func (g *group) holds(c int) bool {
 
 // packRest solves what bulk packing left, as one problem. It also returns the value
 // of the linear program over node contents, 0 where none was solved.
-func (s *solver) packRest(g *group, left []int) ([]pattern, float64) {
+func (s *solver) packRest(g *group, left []int, pool [][]int32) ([]pattern, float64) {
 	total := 0
 	for _, n := range left {
 		total += n
@@ -92,7 +93,7 @@ func (s *solver) packRest(g *group, left []int) ([]pattern, float64) {
 	}
 	if len(g.classes) <= fewClasses {
 		var p []pattern
-		p, lp = s.packColumns(g, left)
+		p, lp = s.packColumns(g, left, pool)
 		consider(p)
 	}
 	if len(g.classes) > fewClasses || total <= divePods {
@@ -155,14 +156,14 @@ func (s *solver) packGreedy(g *group, count []int) []pattern {
 }
 
 // bulkColumns takes the whole copies of the linear program over node contents, and
-// returns the program's value beside them.
-func (s *solver) bulkColumns(g *group, left []int) (out []pattern, lp float64) {
+// returns the contents it found useful and the program's value beside them.
+func (s *solver) bulkColumns(g *group, left []int) (out []pattern, pool [][]int32, lp float64) {
 	_, df := g.demandOf(left)
 	y := duals(g.d, g.caps, g.prices, df)
 	sub := g.efficient(y, 0.98)
 	m := newMaster(sub, left, newGrid(sub, nil))
 	if !m.crash() {
-		return nil, 0
+		return nil, nil, 0
 	}
 	m.optimize(y, 3000)
 	s.work -= int64(m.steps * m.n * 50)
@@ -172,7 +173,7 @@ func (s *solver) bulkColumns(g *group, left []int) (out []pattern, lp float64) {
 			out = sub.take(out, left, m.cols[j], int(math.Floor(m.x[i]+1e-6)), g)
 		}
 	}
-	return out, lp
+	return out, m.useful(), lp
 }
 
 // efficient is the group with only the bins whose room is worth their price, nearly.
