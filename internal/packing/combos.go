@@ -107,10 +107,16 @@ func (g *group) demandOf(count []int) ([]int64, []float64) {
 	return sum, f
 }
 
+// searchSteps bounds one search for choices of nodes.
+const searchSteps = 150_000
+
 // packSmall chooses nodes by their total room first and then tries to spread the
 // pods over them, cheapest choice first. Only plans cheaper than limit count; nil
 // when none was found.
-func (s *solver) packSmall(g *group, count []int, limit int64) []pattern {
+//
+// tol is the share of the price that is not worth a search: choices are first looked
+// for within it of the bound, then in growing rings.
+func (s *solver) packSmall(g *group, count []int, limit int64, tol float64) []pattern {
 	demand, df := g.demandOf(count)
 	y := duals(g.d, g.caps, g.prices, df)
 	lb := 0.0
@@ -141,8 +147,11 @@ func (s *solver) packSmall(g *group, count []int, limit int64) []pattern {
 	var best []pattern
 	bestPrice := limit
 	for _, eps := range []float64{0.003, 0.006, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.09, 0.16, 0.5} {
+		if eps < tol {
+			continue
+		}
 		cb.limit = min(lb*(1+eps), float64(bestPrice))
-		cb.most, cb.keep = 300000, 4000
+		cb.most, cb.keep = searchSteps, 4000
 		found := cb.search(base, demand, 7)
 		skip := 0.0
 		for _, f := range found {
@@ -167,7 +176,7 @@ func (s *solver) packSmall(g *group, count []int, limit int64) []pattern {
 				skip = float64(f.price) + 0.1*lost
 			}
 		}
-		s.work -= int64(300000 - cb.most)
+		s.work -= int64(searchSteps - cb.most)
 		if best != nil || cb.limit >= float64(limit) || s.work <= 0 {
 			break
 		}

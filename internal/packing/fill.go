@@ -8,6 +8,7 @@ import "math"
 type knapsack struct {
 	g     *group
 	bin   int   // being filled
+	plain bool  // fills are not polished
 	limit []int // most of each class that may go on the node
 
 	lambda  []float64
@@ -163,7 +164,7 @@ func (k *knapsack) best(b int, pi, start []float64, rounds int) float64 {
 
 // polish takes one or two pods of a class out and fills again, while that helps.
 func (k *knapsack) polish(v float64, pi []float64) float64 {
-	if len(k.order) > 24 {
+	if k.plain || len(k.order) > 24 {
 		return v
 	}
 	for improved := true; improved; {

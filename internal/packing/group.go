@@ -56,7 +56,11 @@ func (s *solver) pack(g *group, count []int) []pattern {
 			break
 		}
 	}
-	rest, lp := s.packRest(g, left, pool)
+	tol := 0.0
+	if len(out) > 0 { // a rest that is a small part of the plan needs less care
+		tol = min(0.04, 0.0015*float64(len(out))/float64(max(1, sumOf(left)*len(out)/placed(out))))
+	}
+	rest, lp := s.packRest(g, left, pool, tol)
 	if len(out) == 0 {
 		target = lp
 	}
@@ -75,7 +79,7 @@ func (g *group) holds(c int) bool {
 
 // packRest solves what bulk packing left, as one problem. It also returns the value
 // of the linear program over node contents, 0 where none was solved.
-func (s *solver) packRest(g *group, left []int, pool [][]int32) ([]pattern, float64) {
+func (s *solver) packRest(g *group, left []int, pool [][]int32, tol float64) ([]pattern, float64) {
 	total := 0
 	for _, n := range left {
 		total += n
@@ -97,7 +101,7 @@ func (s *solver) packRest(g *group, left []int, pool [][]int32) ([]pattern, floa
 		consider(p)
 	}
 	if len(g.classes) > fewClasses || total <= divePods {
-		consider(s.packSmall(g, left, limit))
+		consider(s.packSmall(g, left, limit, tol))
 	}
 	if best == nil {
 		best = s.packGreedy(g, left)
@@ -110,6 +114,7 @@ func (s *solver) packRest(g *group, left []int, pool [][]int32) ([]pattern, floa
 func (s *solver) packGreedy(g *group, count []int) []pattern {
 	left := slices.Clone(count)
 	k := newKnapsack(g)
+	k.plain = len(left) > fewClasses
 	pi := make([]float64, len(left))
 	var out []pattern
 	for {

@@ -33,11 +33,15 @@ func (s *solver) repair(g *group, ps []pattern, target float64) []pattern {
 		return v
 	}
 	target = max(target, total64(df, y))
+	// The more nodes there are, the less a few of them matter.
+	all := sumOf(count)
+	near := goodEnough + min(0.004, 4e-7*float64(all))
+	floor := s.work - s.p.Work*1000/int64(1000+all)
 	ps = slices.Clone(ps)
 	failed := map[string]bool{}
 	const pool = 10 // the worst nodes, among which sets are drawn
-	for round := 0; round < 40 && s.work > 0; round++ {
-		if float64(g.price(ps)) <= target*goodEnough {
+	for round := 0; round < 40 && s.work > max(floor, 0); round++ {
+		if float64(g.price(ps)) <= target*near {
 			break
 		}
 		losses := make([]float64, len(ps))
@@ -47,7 +51,7 @@ func (s *solver) repair(g *group, ps []pattern, target float64) []pattern {
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(losses[b], losses[a]) })
 		order = order[:min(pool, len(order))]
-		if !s.repairOnce(g, &ps, order, count, failed) {
+		if !s.repairOnce(g, &ps, order, count, failed, max(floor, 0)) {
 			break
 		}
 	}
@@ -56,7 +60,7 @@ func (s *solver) repair(g *group, ps []pattern, target float64) []pattern {
 
 // repairOnce tries sets of two, three and four of the worst nodes until one gets
 // cheaper.
-func (s *solver) repairOnce(g *group, ps *[]pattern, order []int, count []int, failed map[string]bool) bool {
+func (s *solver) repairOnce(g *group, ps *[]pattern, order []int, count []int, failed map[string]bool, floor int64) bool {
 	var set []int
 	var try func(from, k int) bool
 	try = func(from, k int) bool {
@@ -77,7 +81,7 @@ func (s *solver) repairOnce(g *group, ps *[]pattern, order []int, count []int, f
 				return true
 			}
 			set = set[:len(set)-1]
-			if s.work <= 0 {
+			if s.work <= floor {
 				return false
 			}
 		}
@@ -107,7 +111,7 @@ func (s *solver) repack(g *group, ps *[]pattern, set []int, count []int) bool {
 	if pods > smallPods/2 {
 		return false
 	}
-	better := s.packSmall(g, count, before)
+	better := s.packSmall(g, count, before, 0)
 	if better == nil {
 		return false
 	}
