@@ -151,7 +151,11 @@ func (s *solver) packSmall(g *group, count []int, limit int64, tol float64) []pa
 			continue
 		}
 		cb.limit = min(lb*(1+eps), float64(bestPrice))
-		cb.most, cb.keep = searchSteps, 4000
+		steps := searchSteps
+		if tol > 0 {
+			steps /= 4
+		}
+		cb.most, cb.keep = steps, 4000
 		found := cb.search(base, demand, 7)
 		skip := 0.0
 		for _, f := range found {
@@ -176,7 +180,7 @@ func (s *solver) packSmall(g *group, count []int, limit int64, tol float64) []pa
 				skip = float64(f.price) + 0.1*lost
 			}
 		}
-		s.work -= int64(searchSteps - cb.most)
+		s.work -= int64(steps - cb.most)
 		if best != nil || cb.limit >= float64(limit) || s.work <= 0 {
 			break
 		}

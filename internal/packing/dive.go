@@ -5,11 +5,14 @@ import "math"
 // packColumns solves the linear program over node contents and rounds it by diving:
 // whole copies are taken first, then the most used column once, and the rest is
 // solved again on the demand that is left, until nothing is.
-func (s *solver) packColumns(g *group, count []int, pool [][]int32) (out []pattern, lp float64) {
+func (s *solver) packColumns(g *group, count []int, pool [][]int32, exact bool) (out []pattern, lp float64) {
 	left := append([]int(nil), count...)
 	_, df := g.demandOf(count)
 	y := duals(g.d, g.caps, g.prices, df)
-	gr := newGrid(g, g.efficientBins(y, 0.98))
+	var gr *grid
+	if exact {
+		gr = newGrid(g, g.efficientBins(y, 0.98))
+	}
 	for {
 		live := 0
 		for _, n := range left {

@@ -97,7 +97,7 @@ func (s *solver) packRest(g *group, left []int, pool [][]int32, tol float64) ([]
 	}
 	if len(g.classes) <= fewClasses {
 		var p []pattern
-		p, lp = s.packColumns(g, left, pool)
+		p, lp = s.packColumns(g, left, pool, tol == 0)
 		consider(p)
 	}
 	if len(g.classes) > fewClasses || total <= divePods {
@@ -165,8 +165,9 @@ func (s *solver) packGreedy(g *group, count []int) []pattern {
 func (s *solver) bulkColumns(g *group, left []int) (out []pattern, pool [][]int32, lp float64) {
 	_, df := g.demandOf(left)
 	y := duals(g.d, g.caps, g.prices, df)
-	sub := g.efficient(y, 0.98)
+	sub := g.efficient(y, 0.985)
 	m := newMaster(sub, left, newGrid(sub, nil))
+	m.gain = 1e-3
 	if !m.crash() {
 		return nil, nil, 0
 	}
@@ -246,6 +247,7 @@ func (s *solver) bulkSpread(g *group, left []int, total int, out []pattern) []pa
 		}
 		g.holdBack(share, bins, y, total64(df, y))
 		sp = newSpreader(g, y)
+		sp.small = 0.004 * total64(df, y)
 		s.spreadBest(sp, bins, share)
 		times := 1
 		if same {

@@ -48,13 +48,12 @@ const maxOptionTypes = 60
 func (s *solver) options(n *pnode, l *Launch) {
 	tm := &s.p.Templates[n.template]
 	var all []int
-	for o := range tm.Offers {
+	for _, o := range s.ranked(n.template) {
 		t := &tm.Types[tm.Offers[o].Type]
 		if n.offers.Has(o) && s.countLeft(n, o) && (!t.Exotic || tm.Types[n.typ].Exotic) && covers(t.Alloc, n.use) && s.limitsAllow(n, t) {
 			all = append(all, o)
 		}
 	}
-	slices.SortFunc(all, func(a, b int) int { return compareOffers(tm, a, b) })
 	l.Chosen = all[0]
 	top := tm.Offers[l.Chosen].Price * s.p.OptionPriceCap / 100
 	if s.p.OptionPriceCap <= 0 {
@@ -63,6 +62,9 @@ func (s *solver) options(n *pnode, l *Launch) {
 	types := map[int]bool{}
 	for _, o := range all {
 		of := &tm.Offers[o]
+		if of.Price > top && len(tm.MinValues) == 0 && of.Rank == tm.Offers[l.Chosen].Rank {
+			break
+		}
 		if of.Price > top || (!types[of.Type] && len(types) == maxOptionTypes) {
 			continue
 		}
@@ -74,6 +76,22 @@ func (s *solver) options(n *pnode, l *Launch) {
 	for _, o := range l.Options {
 		l.Worst = max(l.Worst, tm.Offers[o].Price)
 	}
+}
+
+// ranked are a template's offers, best first.
+func (s *solver) ranked(t int) []int {
+	if s.rank == nil {
+		s.rank = make([][]int, len(s.p.Templates))
+	}
+	if s.rank[t] == nil {
+		tm := &s.p.Templates[t]
+		s.rank[t] = make([]int, len(tm.Offers))
+		for o := range s.rank[t] {
+			s.rank[t][o] = o
+		}
+		slices.SortFunc(s.rank[t], func(a, b int) int { return compareOffers(tm, a, b) })
+	}
+	return s.rank[t]
 }
 
 // forMinValues adds the cheapest types that minValues still needs, beyond the price

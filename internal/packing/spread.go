@@ -19,6 +19,8 @@ type spreader struct {
 	room []float64 // left in value units, stride d
 	a    []int32   // contents: open node x class
 	rest []int     // pods not placed, by class
+
+	small float64 // value that may stay unplaced in bulk
 }
 
 func newSpreader(g *group, y []float64) *spreader {
@@ -128,8 +130,8 @@ func (sp *spreader) patterns(out []pattern) []pattern {
 // shapes of what is left alike; the end of the list packs tighter.
 var fullness = []float64{-0.1, -0.3, 0.03}
 
-// spreadBest runs the variants until one places everything and leaves sp at the one
-// that lost the least.
+// spreadBest runs the variants until one loses next to nothing and leaves sp at the
+// one that lost the least.
 func (s *solver) spreadBest(sp *spreader, bins, count []int) float64 {
 	total := 0
 	for _, n := range count {
@@ -142,8 +144,8 @@ func (s *solver) spreadBest(sp *spreader, bins, count []int) float64 {
 		if lost < best {
 			best, at = lost, i
 		}
-		if lost == 0 {
-			return 0
+		if lost <= sp.small {
+			return lost
 		}
 	}
 	if at != len(fullness)-1 {
