@@ -120,6 +120,16 @@ func TestDamagedTable(t *testing.T) {
 	if _, err := decodeTable(nil); err == nil {
 		t.Error("nothing is a table")
 	}
+	dear := only(fixture(t), "c5.large")
+	dear.Types[0].Offerings = slices.Clone(dear.Types[0].Offerings)
+	for i := range dear.Types[0].Offerings {
+		dear.Types[0].Offerings[i].Price = 1 << 62
+	}
+	if packed, err := EncodeTable(dear); err != nil {
+		t.Error(err)
+	} else if _, err := decodeTable(packed); err == nil {
+		t.Error("a price whose spot estimate overflows is in a table")
+	}
 	plain := unpack(t, packed)
 	for i := range plain {
 		if _, err := decodeTable(pack(t, plain[:i])); err == nil {
