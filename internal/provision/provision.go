@@ -101,10 +101,15 @@ func (pl *planner) launches() {
 		out := plan.Launch{
 			Name:     pool.Spec.Name + "-" + strconv.Itoa(perPool[t.Pool]),
 			NodePool: pool.Spec.Name, NodeClass: pool.Class.Name,
-			Labels: t.NodeLabels(l.Chosen), Daemons: t.Daemons(l.Chosen), Allocatable: t.Type(l.Chosen).Allocatable,
+			Daemons: t.Daemons(l.Chosen), Allocatable: t.Type(l.Chosen).Allocatable,
 			Chosen: pl.offer(l.Template, l.Chosen), Worst: l.Worst, Limited: l.Limited,
 		}
-		// Launches that are alike share their options, as in the result.
+		// Launches that are alike share labels and options, as in the result.
+		if prev != nil && prev.Template == l.Template && prev.Chosen == l.Chosen {
+			out.Labels = pl.out.Launches[i-1].Labels
+		} else {
+			out.Labels = t.NodeLabels(l.Chosen)
+		}
 		if prev != nil && prev.Template == l.Template && sameInts(prev.Options, l.Options) {
 			out.Options = pl.out.Launches[i-1].Options
 		} else {

@@ -189,38 +189,9 @@ func TestPropertyBlame(t *testing.T) {
 		if fits(prob, &prob.Classes[0]) {
 			return
 		}
-		x := w.table(0)
 		best := w.nearestIn(0, 0)
-		if best.rules == 0 {
-			t.Fatalf("the pod fits nothing, yet nothing is blamed")
-		}
-		// Take away exactly what is blamed.
-		q := p
-		q.Spec.NodeSelector = map[string]string{}
-		for k, v := range p.Spec.NodeSelector {
-			q.Spec.NodeSelector[k] = v
-		}
-		for b := range x.blames {
-			if best.n.mask&(1<<b) == 0 {
-				continue
-			}
-			switch x.blames[b].kind {
-			case byTaint:
-				q.Spec.Tolerations = append(q.Spec.Tolerations, snapshot.Toleration{Key: x.t.taints[x.blames[b].at].Key, Operator: "Exists"})
-			case byLabel:
-				delete(q.Spec.NodeSelector, x.blames[b].key)
-			default:
-				t.Fatalf("unexpected blame %+v", x.blames[b])
-			}
-		}
-		for d, name := range w.Dims {
-			if have := x.alloc[best.typ*len(w.Dims)+d]; q.Spec.Requests.Get(name) > have {
-				q.Spec.Requests = q.Spec.Requests.With(name, have)
-			}
-		}
-		_, after := world(small([]snapshot.NodePool{np}, q))
-		if !fits(after, &after.Classes[0]) {
-			t.Fatalf("%s\nwas blamed, but without it the pod still fits nothing: %v %+v", w.Explain(0, nil, false)[0].Detail, q.Spec.NodeSelector, q.Spec.Requests)
+		if err := blameHolds(w, np, p, best); err != nil {
+			t.Fatal(err)
 		}
 		// And nothing smaller would have done: no single blamed rule is idle.
 		if best.rules > 1 {
@@ -239,4 +210,67 @@ func TestPropertyBlame(t *testing.T) {
 			}
 		}
 	})
+}
+
+// blameHolds takes away exactly what is blamed and looks whether the pod fits then.
+func blameHolds(w *World, np snapshot.NodePool, p snapshot.Pod, best candidate) error {
+	if best.rules == 0 {
+		return fmt.Errorf("the pod fits nothing, yet nothing is blamed")
+	}
+	x := w.table(0)
+	q := p
+	q.Spec.NodeSelector = map[string]string{}
+	for k, v := range p.Spec.NodeSelector {
+		q.Spec.NodeSelector[k] = v
+	}
+	for b := range x.blames {
+		if best.n.mask&(1<<b) == 0 {
+			continue
+		}
+		switch x.blames[b].kind {
+		case byTaint:
+			q.Spec.Tolerations = append(q.Spec.Tolerations, snapshot.Toleration{Key: x.t.taints[x.blames[b].at].Key, Operator: "Exists"})
+		case byLabel:
+			delete(q.Spec.NodeSelector, x.blames[b].key)
+		default:
+			return fmt.Errorf("unexpected blame %+v", x.blames[b])
+		}
+	}
+	for d, name := range w.Dims {
+		if have := x.alloc[best.typ*len(w.Dims)+d]; best.short > 0 && q.Spec.Requests.Get(name) > have {
+			q.Spec.Requests = q.Spec.Requests.With(name, have)
+		}
+	}
+	_, after := world(small([]snapshot.NodePool{np}, q))
+	if !fits(after, &after.Classes[0]) {
+		return fmt.Errorf("%s\nwas blamed, but without it the pod still fits nothing: %v %+v", w.Explain(0, nil, false)[0].Detail, q.Spec.NodeSelector, q.Spec.Requests)
+	}
+	return nil
+}
+
+// The check sees blame that leaves out one of two reasons.
+func TestBlameHoldsFails(t *testing.T) {
+	np := pool("a", req(catalog.LabelZone, "In", "z-a"))
+	np.Taints = []snapshot.Taint{{Key: "x", Effect: noSchedule}}
+	p := pod("p", 40_000, 100)
+	p.Spec.NodeSelector = map[string]string{catalog.LabelZone: "z-c"}
+	w, _ := world(small([]snapshot.NodePool{np}, p))
+	best := w.nearestIn(0, 0)
+	if err := blameHolds(w, np, p, best); err != nil || best.rules != 3 {
+		t.Fatalf("%d rules, %v", best.rules, err)
+	}
+	for b := range w.table(0).blames {
+		if bit := uint64(1) << b; best.n.mask&bit != 0 {
+			less := best
+			less.n.mask &^= bit
+			if blameHolds(w, np, p, less) == nil {
+				t.Errorf("blame without %+v is not seen", w.table(0).blames[b])
+			}
+		}
+	}
+	less := best
+	less.short = 0
+	if blameHolds(w, np, p, less) == nil {
+		t.Error("blame without the size is not seen")
+	}
 }

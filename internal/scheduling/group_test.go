@@ -85,40 +85,85 @@ func TestPropertyClassesAreEqualPods(t *testing.T) {
 		slices.SortFunc(pods, func(a, b snapshot.Pod) int { return comparePods(&a, &b) })
 		keys := []string{"app"}
 		g := Group(pods, podOrder(pods), keys)
-		of := make([]int, n)
-		for i := range of {
-			of[i] = -1
-		}
-		for c := range g.Classes {
-			if c > 0 && before(pods, &g.Classes[c], &g.Classes[c-1]) {
-				t.Fatalf("class %d is out of order", c)
-			}
-			if !slices.IsSorted(g.Classes[c].Pods) {
-				t.Fatalf("pods of class %d are out of order", c)
-			}
-			for _, i := range g.Classes[c].Pods {
-				if of[i] >= 0 {
-					t.Fatalf("pod %d is in two classes", i)
-				}
-				of[i] = c
-			}
-		}
-		for i := range pods {
-			for k := range i {
-				same := sameRules(&pods[i], &pods[k], keys) && sameRequests(&pods[i].Spec.Requests, &pods[k].Spec.Requests)
-				if of[i] < 0 || same != (of[i] == of[k]) {
-					t.Fatalf("pods %d and %d: equal %v, classes %d and %d", i, k, same, of[i], of[k])
-				}
-				rules := sameRules(&pods[i], &pods[k], keys)
-				if rules != (g.Classes[of[i]].Rules == g.Classes[of[k]].Rules) {
-					t.Fatalf("pods %d and %d: same rules %v", i, k, rules)
-				}
-				if rules && hashRules(&pods[i], keys) != hashRules(&pods[k], keys) {
-					t.Fatalf("pods %d and %d have the same rules and different hashes", i, k)
-				}
-			}
+		if err := classesHold(pods, &g, keys); err != nil {
+			t.Fatal(err)
 		}
 	})
+}
+
+// classesHold checks that classes are exactly the sets of equal pods, in order.
+func classesHold(pods []snapshot.Pod, g *Groups, keys []string) error {
+	of := make([]int, len(pods))
+	for i := range of {
+		of[i] = -1
+	}
+	for c := range g.Classes {
+		if c > 0 && before(pods, &g.Classes[c], &g.Classes[c-1]) {
+			return fmt.Errorf("class %d is out of order", c)
+		}
+		if !slices.IsSorted(g.Classes[c].Pods) {
+			return fmt.Errorf("pods of class %d are out of order", c)
+		}
+		for _, i := range g.Classes[c].Pods {
+			if of[i] >= 0 {
+				return fmt.Errorf("pod %d is in two classes", i)
+			}
+			of[i] = c
+		}
+	}
+	for i := range pods {
+		if of[i] < 0 {
+			return fmt.Errorf("pod %d is in no class", i)
+		}
+		for k := range i {
+			rules := sameRules(&pods[i], &pods[k], keys)
+			same := rules && sameRequests(&pods[i].Spec.Requests, &pods[k].Spec.Requests)
+			if same != (of[i] == of[k]) {
+				return fmt.Errorf("pods %d and %d: equal %v, classes %d and %d", i, k, same, of[i], of[k])
+			}
+			if rules != (g.Classes[of[i]].Rules == g.Classes[of[k]].Rules) {
+				return fmt.Errorf("pods %d and %d: same rules %v", i, k, rules)
+			}
+			if rules && hashRules(&pods[i], keys) != hashRules(&pods[k], keys) {
+				return fmt.Errorf("pods %d and %d have the same rules and different hashes", i, k)
+			}
+		}
+	}
+	return nil
+}
+
+// The check sees what it is for: a rule left out, a class torn apart, an order
+// turned round.
+func TestClassesHoldFails(t *testing.T) {
+	pods := []snapshot.Pod{
+		{Namespace: "a", Name: "0", Spec: snapshot.PodSpec{Requests: snapshot.Resources{CPU: 200, Pods: 1}}},
+		{Namespace: "a", Name: "1", Spec: snapshot.PodSpec{Requests: snapshot.Resources{CPU: 100, Pods: 1}, HostPorts: []snapshot.HostPort{{Port: 80}}}},
+		{Namespace: "a", Name: "2", Spec: snapshot.PodSpec{Requests: snapshot.Resources{CPU: 100, Pods: 1}}},
+		{Namespace: "a", Name: "3", Spec: snapshot.PodSpec{Requests: snapshot.Resources{CPU: 100, Pods: 1}}},
+	}
+	group := func(ps []snapshot.Pod) Groups { return Group(ps, podOrder(ps), nil) }
+	good := group(pods)
+	if err := classesHold(pods, &good, nil); err != nil {
+		t.Fatal(err)
+	}
+	blind := slices.Clone(pods)
+	blind[1].Spec.HostPorts = nil
+	mutants := map[string]Groups{"a rule left out": group(blind)}
+	torn := group(pods)
+	last := torn.Classes[2]
+	torn.Classes = append(torn.Classes[:2:2], Class{Rules: last.Rules, Requests: last.Requests, Pods: last.Pods[:1]}, Class{Rules: last.Rules, Requests: last.Requests, Pods: last.Pods[1:]})
+	mutants["a class torn apart"] = torn
+	turned := group(pods)
+	slices.Reverse(turned.Classes)
+	mutants["the order turned round"] = turned
+	short := group(pods)
+	short.Classes = short.Classes[:2]
+	mutants["a pod lost"] = short
+	for name, g := range mutants {
+		if classesHold(pods, &g, nil) == nil {
+			t.Errorf("%s: not seen", name)
+		}
+	}
 }
 
 func before(pods []snapshot.Pod, a, b *Class) bool {

@@ -34,7 +34,14 @@ func (w *World) Problem() *packing.Problem {
 	}
 	p.Templates = make([]packing.Template, len(w.Templates))
 	for i := range w.Templates {
-		p.Templates[i] = w.packTemplate(&w.Templates[i])
+		t := &w.Templates[i]
+		if i > 0 && t.alike(&w.Templates[i-1]) {
+			// Variants of one pool differ in labels only: they share their tables.
+			p.Templates[i] = p.Templates[i-1]
+			p.Templates[i].Name = t.Name
+			continue
+		}
+		p.Templates[i] = w.packTemplate(t)
 	}
 	d := len(w.Dims)
 	free := make([]int64, 0, d*len(w.Targets))
@@ -104,6 +111,15 @@ func (w *World) RelaxedOn(class, template int) bool {
 		return false
 	}
 	return !w.Templates[template].toleratedBy(w.Rules[w.Classes[class].Rules].Spec.Tolerations, false)
+}
+
+// alike reports whether two templates have the same types, offers and daemon pods.
+func (t *Template) alike(o *Template) bool {
+	if t.Pool != o.Pool || len(t.offers) != len(o.offers) || len(t.offers) > 0 && &t.offers[0] != &o.offers[0] {
+		return false
+	}
+	return slices.Equal(t.daemons.of, o.daemons.of) &&
+		slices.EqualFunc(t.daemons.groups, o.daemons.groups, func(a, b daemonGroup) bool { return slices.Equal(a.daemons, b.daemons) })
 }
 
 func (w *World) packTemplate(t *Template) packing.Template {
