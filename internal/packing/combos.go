@@ -110,25 +110,25 @@ func (g *group) demandOf(count []int) ([]int64, []float64) {
 // searchSteps bounds one search for choices of nodes.
 const searchSteps = 150_000
 
+// effort says how hard packSmall tries.
+type effort struct {
+	tol   float64 // share of the price that is not worth a search
+	work  int64   // steps it may take
+	limit int64   // only plans below this price count
+}
+
+// rings are how far above the bound choices of nodes are looked for, step by step.
+var rings = []float64{0.003, 0.006, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.09, 0.16, 0.5}
+
 // packSmall chooses nodes by their total room first and then tries to spread the
-// pods over them, cheapest choice first. Only plans cheaper than limit count; nil
-// when none was found.
-//
-// tol is the share of the price that is not worth a search: choices are first looked
-// for within it of the bound, then in growing rings.
-func (s *solver) packSmall(g *group, count []int, limit int64, tol float64) []pattern {
+// pods over them, cheapest choice first; pods that find no room get one more node.
+// nil when no plan below the limit was found.
+func (s *solver) packSmall(g *group, count []int, e effort) []pattern {
 	demand, df := g.demandOf(count)
 	y := duals(g.d, g.caps, g.prices, df)
-	lb := 0.0
-	for r := range g.d {
-		lb += float64(y[r] * df[r])
-	}
-	total := 0
-	for _, n := range count {
-		total += n
-	}
-	cb := &combos{g: g, y: y}
-	cb.worths = make([]float64, len(g.bins))
+	lb := total64(df, y)
+	total := sumOf(count)
+	cb := &combos{g: g, y: y, worths: make([]float64, len(g.bins))}
 	for b := range g.bins {
 		cb.worths[b] = value(g.d, g.cap(b), y)
 		if cb.worths[b] > 0.8*float64(g.prices[b]) || float64(g.prices[b]) < 0.2*lb {
@@ -144,58 +144,94 @@ func (s *solver) packSmall(g *group, count []int, limit int64, tol float64) []pa
 		}
 	}
 	sp := newSpreader(g, y)
-	var best []pattern
-	bestPrice := limit
-	for _, eps := range []float64{0.003, 0.006, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.09, 0.16, 0.5} {
-		if eps < tol {
+	t := &trial{s: s, g: g, sp: sp, count: count, total: total, best: e.limit}
+	floor := s.work - e.work
+	for _, eps := range rings {
+		if eps < e.tol {
 			continue
 		}
-		cb.limit = min(lb*(1+eps), float64(bestPrice))
+		cb.limit = min(lb*(1+eps), float64(t.best))
 		steps := searchSteps
-		if tol > 0 {
+		if e.tol > 0 {
 			steps /= 4
 		}
 		cb.most, cb.keep = steps, 4000
 		found := cb.search(base, demand, 7)
+		s.work -= int64(steps - cb.most)
 		skip := 0.0
 		for _, f := range found {
-			if f.price >= bestPrice || s.work <= 0 {
+			if f.price >= t.best || s.work <= floor {
 				break
 			}
 			if float64(f.price) < skip {
 				continue
 			}
-			bins := make([]int, len(f.bins))
-			for i, b := range f.bins {
-				bins[i] = int(b)
-			}
-			lost := s.spreadAny(sp, bins, count, total)
-			if lost == 0 {
-				if p := sp.patterns(nil); g.price(p) < bestPrice {
-					best, bestPrice = p, g.price(p)
-				}
-				break
-			}
-			if total > 200 {
+			if lost := t.run(f); lost > 0 && total > 200 {
 				skip = float64(f.price) + 0.1*lost
 			}
 		}
-		s.work -= int64(steps - cb.most)
-		if best != nil || cb.limit >= float64(limit) || s.work <= 0 {
+		if cb.limit >= float64(t.best) || s.work <= floor {
 			break
 		}
 	}
-	return best
+	return t.plan
 }
 
-// spreadAny tries two ways to spread and reports the least value left over.
-func (s *solver) spreadAny(sp *spreader, bins, count []int, total int) float64 {
-	lost := math.Inf(1)
-	for _, f := range fullness[:2] {
-		s.work -= int64(total*len(bins)) / 2
-		if lost = min(lost, sp.run(bins, count, f)); lost == 0 {
+// trial spreads pods over choices of nodes and keeps the cheapest plan.
+type trial struct {
+	s     *solver
+	g     *group
+	sp    *spreader
+	count []int
+	total int
+	best  int64
+	plan  []pattern
+	bins  []int
+}
+
+// run tries one choice and returns the value of what found no room on it.
+func (t *trial) run(f combo) float64 {
+	t.bins = t.bins[:0]
+	for _, b := range f.bins {
+		t.bins = append(t.bins, int(b))
+	}
+	least := math.Inf(1)
+	for _, fuller := range fullness[:2] {
+		t.s.work -= int64(t.total*len(t.bins)) / 2
+		lost := t.sp.run(t.bins, t.count, fuller)
+		least = min(least, lost)
+		t.keep(lost)
+		if lost == 0 {
 			break
 		}
 	}
-	return lost
+	return least
+}
+
+// keep records the spread as a plan if it is the cheapest so far; what found no room
+// must fit one more node.
+func (t *trial) keep(lost float64) {
+	g := t.g
+	var more []pattern
+	if lost > 0 {
+		rest := make([]int32, len(t.count))
+		for c, n := range t.sp.rest {
+			if n > 1 && g.single[c] {
+				return
+			}
+			if n > 0 && t.sp.crowded(int32(c)) {
+				return
+			}
+			rest[c] = int32(n)
+		}
+		b := g.cheapest(rest)
+		if b < 0 || g.prices[b] >= t.best {
+			return
+		}
+		more = []pattern{{b, sparse(rest)}}
+	}
+	p := t.sp.patterns(more)
+	if price := g.price(p); price < t.best {
+		t.plan, t.best = p, price
+	}
 }

@@ -101,7 +101,11 @@ func (s *solver) packRest(g *group, left []int, pool [][]int32, tol float64) ([]
 		consider(p)
 	}
 	if len(g.classes) > fewClasses || total <= divePods {
-		consider(s.packSmall(g, left, limit, tol))
+		work := s.p.Work / 2
+		if tol > 0 {
+			work /= 4
+		}
+		consider(s.packSmall(g, left, effort{tol, work, limit}))
 	}
 	if best == nil {
 		best = s.packGreedy(g, left)

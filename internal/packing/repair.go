@@ -111,7 +111,7 @@ func (s *solver) repack(g *group, ps *[]pattern, set []int, count []int) bool {
 	if pods > smallPods/2 {
 		return false
 	}
-	better := s.packSmall(g, count, before, 0)
+	better := s.packSmall(g, count, effort{work: max(s.work, 0), limit: before})
 	if better == nil {
 		return false
 	}

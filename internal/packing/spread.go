@@ -114,6 +114,20 @@ func (sp *spreader) clashes(row int, c int32) bool {
 	return false
 }
 
+// crowded reports whether another class that is left over may not share a node with
+// c.
+func (sp *spreader) crowded(c int32) bool {
+	if sp.g.clash == nil {
+		return false
+	}
+	for _, o := range sp.g.clash[c] {
+		if sp.rest[o] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // patterns returns the contents of the open nodes, each on the cheapest bin.
 func (sp *spreader) patterns(out []pattern) []pattern {
 	n := len(sp.g.classes)
