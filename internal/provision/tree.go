@@ -22,20 +22,28 @@ func (pl *planner) explainPod(ref string) []plan.Line {
 		return notFound("pod", ref, all)
 	}
 	pod := &pl.s.Pods[at]
-	if pod.NodeName != "" {
-		return []plan.Line{line("It runs on node %s: there is nothing to plan.", pod.NodeName)}
-	}
-	lines := []plan.Line{line("It asks for %s.", requests(pod.Spec.Requests))}
+	class := slices.IndexFunc(pl.w.Classes, func(c scheduling.Class) bool { return slices.Contains(c.Pods, int32(at)) })
 	object := "pod/" + ref
+	lines := []plan.Line{line("It asks for %s.", requests(pod.Spec.Requests))}
+	if pod.NodeName != "" {
+		if class < 0 && !slices.ContainsFunc(pl.w.Skipped, func(v plan.Verdict) bool { return v.Object == object }) {
+			return []plan.Line{line("It runs on node %s: there is nothing to plan.", pod.NodeName)}
+		}
+		lines = append(lines, line("It runs on node %s, which is going.", pod.NodeName))
+	}
 	for _, v := range slices.Concat(pl.w.Skipped, pl.w.Refused) {
 		if v.Object == object {
 			return append(lines, line("It is not planned (%s): %s.", v.Code, v.Detail))
 		}
 	}
-	class := slices.IndexFunc(pl.w.Classes, func(c scheduling.Class) bool { return slices.Contains(c.Pods, int32(at)) })
 	for _, p := range pl.out.Placements {
 		if p.Pod == ref {
 			return append(lines, line("It fits on %s, so no node is launched for it.", p.Node))
+		}
+	}
+	for _, d := range pl.out.Displaced {
+		if d.Pod == ref && slices.ContainsFunc(pl.w.Nodes, func(n scheduling.Node) bool { return n.Name == d.To }) {
+			return append(lines, line("It fits on %s, so no node is launched for it.", d.To))
 		}
 	}
 	for i := range pl.out.Launches {
@@ -45,6 +53,10 @@ func (pl *planner) explainPod(ref string) []plan.Line {
 		}
 	}
 	lines = append(lines, line("It stays pending."))
+	if code, detail := pl.w.Refusal(class); code != "" {
+		lines = append(lines, line("No node is launched for it (%s): %s.", code, detail))
+		return append(lines, pl.explainTargets(class)...)
+	}
 	for _, r := range pl.reasons(class) {
 		lines = append(lines, line("NodePool %s (%s): %s.", r.NodePool, r.Code, r.Detail))
 	}
