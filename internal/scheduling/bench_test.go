@@ -121,3 +121,16 @@ func BenchmarkExplain(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkOpenLabels is a pool that leaves a label open, and pods that ask for
+// three hundred values of it: as many templates.
+func BenchmarkOpenLabels(b *testing.B) {
+	s, c := cluster(0, 0, 5000, 300), catalog.Default()
+	s.NodePools[0].Requirements = append(s.NodePools[0].Requirements, snapshot.SelectorRequirement{Key: "team", Operator: "Exists"})
+	b.ReportAllocs()
+	for b.Loop() {
+		if p := New(s, c).Problem(); len(p.Templates) != 301 {
+			b.Fatalf("%d templates", len(p.Templates))
+		}
+	}
+}
