@@ -254,7 +254,7 @@ func (m *master) generate(y []float64) bool {
 			added = true
 		}
 	}
-	if added || m.n > 24 {
+	if added || m.n > 64 {
 		return added
 	}
 	if m.grid != nil {

@@ -29,7 +29,7 @@ func (s *solver) packColumns(g *group, count []int, pool [][]int32, exact bool) 
 		for _, a := range pool {
 			m.addColumn(trim(a, left))
 		}
-		m.optimize(y, 3000)
+		m.optimize(y, 20000)
 		s.work -= int64(m.steps * m.n * 50)
 		if lp == 0 {
 			lp = m.value()

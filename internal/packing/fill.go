@@ -164,7 +164,7 @@ func (k *knapsack) best(b int, pi, start []float64, rounds int) float64 {
 
 // polish takes one or two pods of a class out and fills again, while that helps.
 func (k *knapsack) polish(v float64, pi []float64) float64 {
-	if k.plain || len(k.order) > 24 {
+	if k.plain || len(k.order) > 64 {
 		return v
 	}
 	for improved := true; improved; {
