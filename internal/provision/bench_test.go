@@ -27,3 +27,17 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkRefused is a plan in which every pod is too large, each in its own way.
+func BenchmarkRefused(b *testing.B) {
+	s, c := workload.Snapshot(workload.Named(workload.Diverse, 5000), false, 0), catalog.Default()
+	for i := range s.Pods {
+		s.Pods[i].Spec.Requests.CPU += 1_000_000
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if p := Plan(s, c, Options{}); len(p.Verdicts) != 5000 {
+			b.Fatalf("%d verdicts", len(p.Verdicts))
+		}
+	}
+}

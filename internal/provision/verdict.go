@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf.sh/kerf/internal/packing"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/scheduling"
 )
@@ -16,7 +17,7 @@ func (pl *planner) unplaced() {
 	pl.out.Verdicts = append(pl.out.Verdicts, pl.w.Refused...)
 	for i := range pl.r.Unplaced {
 		u := &pl.r.Unplaced[i]
-		v := pl.verdict(u.Class)
+		v := pl.verdict(u.Class, u.Limits)
 		for _, k := range pl.take(u.Class, u.Count) {
 			v.Object = "pod/" + pl.ref(k)
 			pl.out.Verdicts = append(pl.out.Verdicts, v)
@@ -27,11 +28,11 @@ func (pl *planner) unplaced() {
 
 // verdict is the reason for a class that was not placed, Object left out: the
 // code that its pools have in common, and the nearest miss.
-func (pl *planner) verdict(class int) plan.Verdict {
+func (pl *planner) verdict(class int, hits []packing.LimitHit) plan.Verdict {
 	if code, detail := pl.w.Refusal(class); code != "" {
 		return plan.Verdict{Code: code, Detail: detail}
 	}
-	reasons := pl.reasons(class)
+	reasons := pl.w.Explain(class, hits, pl.r.Exhausted)
 	if len(reasons) == 0 {
 		return plan.Verdict{Code: plan.NoNodePool, Detail: "there is no NodePool, and no existing node can host the pod"}
 	}
@@ -49,6 +50,7 @@ func (pl *planner) verdict(class int) plan.Verdict {
 	return v
 }
 
+// reasons says why each pool takes no more pods of one class.
 func (pl *planner) reasons(class int) []scheduling.Reason {
 	for i := range pl.r.Unplaced {
 		if u := &pl.r.Unplaced[i]; u.Class == class {
