@@ -4,35 +4,27 @@ import "math"
 
 // column is a way to fill a node: a bin and how many pods of each class.
 type column struct {
-	bin  int
-	a    []int32
-	cost float64
+	bin int
+	a   []int32
 }
 
 // master is the linear program over columns: cover every class at the least cost.
-// It keeps an explicit basis inverse; the number of rows is small.
 type master struct {
+	simplex
 	g     *group
 	k     *knapsack
-	n     int
 	d     []int // demand
 	cols  []column
 	seen  map[string]bool
-	inv   []float64
-	basis []int // column index; -1-i is the surplus of row i
-	x     []float64
-	pi    []float64
-	u     []float64
 	steps int
 	grid  *grid
 	gain  float64 // least relative gain of a new column
 }
 
 func newMaster(g *group, count []int, gr *grid) *master {
-	n := len(count)
 	return &master{
-		grid: gr, gain: 2e-4, g: g, k: newKnapsack(g), n: n, d: append([]int(nil), count...), seen: map[string]bool{},
-		inv: make([]float64, n*n), basis: make([]int, n), x: make([]float64, n), pi: make([]float64, n), u: make([]float64, n),
+		simplex: newSimplex(len(count)), g: g, k: newKnapsack(g), d: append([]int(nil), count...),
+		seen: map[string]bool{}, grid: gr, gain: 2e-4,
 	}
 }
 
@@ -56,8 +48,17 @@ func (m *master) addColumn(a []int32) bool {
 		return false
 	}
 	m.seen[key] = true
-	m.cols = append(m.cols, column{b, append([]int32(nil), a...), float64(m.g.prices[b])})
+	m.put(b, append([]int32(nil), a...))
 	return true
+}
+
+func (m *master) put(b int, a []int32) int {
+	row := make([]float64, len(a))
+	for c, v := range a {
+		row[c] = float64(v)
+	}
+	m.cols = append(m.cols, column{b, a})
+	return m.add(row, float64(m.g.prices[b]))
 }
 
 // cheapest is the cheapest bin that holds the contents, -1 if none does.
@@ -89,7 +90,6 @@ next:
 
 // crash starts from one column per class, the cheapest per pod.
 func (m *master) crash() bool {
-	clear(m.inv)
 	for c := range m.n {
 		best, bestB, bestK := math.Inf(1), -1, 0
 		for b := range m.g.bins {
@@ -116,91 +116,9 @@ func (m *master) crash() bool {
 		}
 		a := make([]int32, m.n)
 		a[c] = int32(bestK)
-		m.cols = append(m.cols, column{bestB, a, float64(m.g.prices[bestB])})
-		m.basis[c] = len(m.cols) - 1
-		m.inv[c*m.n+c] = 1 / float64(bestK)
-		m.x[c] = float64(m.d[c]) / float64(bestK)
+		m.start(c, m.put(bestB, a), float64(bestK), float64(m.d[c]))
 	}
-	m.prices()
-	return true
-}
-
-func (m *master) cost(j int) float64 {
-	if j < 0 {
-		return 0
-	}
-	return m.cols[j].cost
-}
-
-// prices recomputes the duals pi = c_B inv.
-func (m *master) prices() {
-	clear(m.pi)
-	for i, j := range m.basis {
-		if c := m.cost(j); c != 0 {
-			row := m.inv[i*m.n : (i+1)*m.n]
-			for k, v := range row {
-				m.pi[k] += float64(c * v)
-			}
-		}
-	}
-}
-
-func (m *master) reduced(a []int32, cost float64) float64 {
-	s := cost
-	for c, v := range a {
-		if v != 0 {
-			s -= float64(m.pi[c] * float64(v))
-		}
-	}
-	return s
-}
-
-// enter brings column j into the basis (j < 0: surplus of row -1-j).
-func (m *master) enter(j int) bool {
-	n := m.n
-	for i := range n {
-		row := m.inv[i*n : (i+1)*n]
-		s := 0.0
-		if j >= 0 {
-			for c, v := range m.cols[j].a {
-				if v != 0 {
-					s += float64(row[c] * float64(v))
-				}
-			}
-		} else {
-			s = -row[-1-j]
-		}
-		m.u[i] = s
-	}
-	p, ratio := -1, math.Inf(1)
-	for i := range n {
-		if m.u[i] > 1e-9 {
-			if t := m.x[i] / m.u[i]; t < ratio-1e-12 {
-				ratio, p = t, i
-			}
-		}
-	}
-	if p < 0 {
-		return false
-	}
-	inv := 1 / m.u[p]
-	prow := m.inv[p*n : (p+1)*n]
-	for c := range prow {
-		prow[c] *= inv
-	}
-	m.x[p] = ratio
-	for i := range n {
-		if f := m.u[i]; i != p && f != 0 {
-			row := m.inv[i*n : (i+1)*n]
-			for c := range row {
-				row[c] -= float64(f * prow[c])
-			}
-			m.x[i] = max(0, m.x[i]-float64(f*ratio))
-		}
-	}
-	m.basis[p] = j
-	m.prices()
-	m.steps++
+	m.price()
 	return true
 }
 
@@ -208,20 +126,8 @@ func (m *master) enter(j int) bool {
 // nothing improves by more than a ten-thousandth or the budget ends.
 func (m *master) optimize(y []float64, maxSteps int) {
 	for m.steps < maxSteps {
-		best, low := 0, -1.0
-		found := false
-		for j := range m.cols {
-			if r := m.reduced(m.cols[j].a, m.cols[j].cost); r < low {
-				low, best, found = r, j, true
-			}
-		}
-		for c, v := range m.pi {
-			if v < low {
-				low, best, found = v, -1-c, true
-			}
-		}
-		if found {
-			if !m.enter(best) {
+		if j, ok := m.best(); ok {
+			if m.steps++; !m.enter(j) {
 				return
 			}
 			continue
@@ -292,13 +198,4 @@ func (m *master) goal(b int) float64 { return float64(m.g.prices[b]) * (1 + m.ga
 func (m *master) inGrid(b int) bool {
 	c := m.g.cap(b)
 	return int(c[0]/m.grid.step[0]) < m.grid.size[0] && int(c[1]/m.grid.step[1]) < m.grid.size[1]
-}
-
-// value is the cost of the current solution.
-func (m *master) value() float64 {
-	v := 0.0
-	for i, j := range m.basis {
-		v += float64(m.cost(j) * m.x[i])
-	}
-	return v
 }

@@ -59,7 +59,7 @@ func (s *solver) packColumns(g *group, count []int, pool [][]int32, exact bool) 
 func (m *master) useful() [][]int32 {
 	var out [][]int32
 	for i := range m.cols {
-		if m.reduced(m.cols[i].a, m.cols[i].cost) < 0.15*m.cols[i].cost {
+		if m.reduced(i) < 0.15*m.cost[i] {
 			out = append(out, m.cols[i].a)
 		}
 	}

@@ -1,19 +1,38 @@
 package packing
-import ("testing";"fmt";"kerf.sh/kerf/internal/workload")
+
+import (
+	"fmt"
+	"kerf.sh/kerf/internal/workload"
+	"testing"
+)
+
 func TestShape(t *testing.T) {
 	cat := tuneCatalog(t)
 	w := workload.Random("mixedweb", 1000, 12)
 	var deps []tuneDep
-	for _, s := range workload.Shapes(w) { deps = append(deps, tuneDep{s.Count, s.CPUMilli, s.MemoryMiB}); fmt.Print(s.CPUMilli, "m/", s.MemoryMiB, "x", s.Count, "  ") }
+	for _, s := range workload.Shapes(w) {
+		deps = append(deps, tuneDep{s.Count, s.CPUMilli, s.MemoryMiB})
+		fmt.Print(s.CPUMilli, "m/", s.MemoryMiB, "x", s.Count, "  ")
+	}
 	fmt.Println()
 	p := tuneBuild(cat, deps, false, 32)
 	r := Solve(p)
-	for _, l := range r.Launches { tm := &p.Templates[0]; ty := tm.Types[tm.Offers[l.Chosen].Type]; u := make([]int64,3); for _, c := range l.Contents { for i := range u { u[i] += int64(c.Count)*p.Classes[c.Class].Need[i] } }
-		fmt.Printf("%s %.3f cpu %.3f mem %.3f pods %d/%d\n", ty.Name, float64(tm.Offers[l.Chosen].Price)/1e6, float64(u[0])/float64(ty.Alloc[0]), float64(u[1])/float64(ty.Alloc[1]), u[2], ty.Alloc[2]) }
+	for _, l := range r.Launches {
+		tm := &p.Templates[0]
+		ty := tm.Types[tm.Offers[l.Chosen].Type]
+		u := make([]int64, 3)
+		for _, c := range l.Contents {
+			for i := range u {
+				u[i] += int64(c.Count) * p.Classes[c.Class].Need[i]
+			}
+		}
+		fmt.Printf("%s %.3f cpu %.3f mem %.3f pods %d/%d\n", ty.Name, float64(tm.Offers[l.Chosen].Price)/1e6, float64(u[0])/float64(ty.Alloc[0]), float64(u[1])/float64(ty.Alloc[1]), u[2], ty.Alloc[2])
+	}
 	fmt.Printf("%+v\n", r.Bounds)
 	s := newSolver(p)
 	g := s.groupsAt(0)[0]
-	c0 := cpuNow(); defer func() { fmt.Println("cpu", cpuNow()-c0) }()
+	c0 := cpuNow()
+	defer func() { fmt.Println("cpu", cpuNow()-c0) }()
 	ps, lp := s.packColumns(g, g.count, nil, true)
 	fmt.Println("columns", float64(g.price(ps))/1e6, lp/1e6, float64(g.price(ps))/float64(r.Bounds[0].Total))
 }
