@@ -39,6 +39,10 @@ func Plan(s *snapshot.Snapshot, c *catalog.Catalog, opts Options) *plan.Plan {
 	w := scheduling.New(s, c)
 	p := w.Problem()
 	r := packing.Solve(p)
+	if w.Relax(r) {
+		p = w.Problem()
+		r = packing.Solve(p)
+	}
 	pl := &planner{s: s, c: c, w: w, p: p, r: r, next: make([]int, len(w.Classes))}
 	pl.out = &plan.Plan{
 		Now: s.Now, Cluster: s.Cluster, Region: s.Region,

@@ -61,16 +61,47 @@ func (w *World) Problem() *packing.Problem {
 		p.Classes[i] = packing.Class{
 			Count: len(c.Pods), Need: need[i*d : (i+1)*d : (i+1)*d], Offers: a.offers, Nodes: a.nodes,
 		}
-		if a.relaxed != nil && !fits(p, &p.Classes[i]) {
+		if a.relaxed != nil && (i < len(w.relaxed) && w.relaxed[i] || !fits(p, &p.Classes[i])) {
 			p.Classes[i].Offers = a.relaxed
-			if w.relaxed == nil {
-				w.relaxed = make([]bool, len(w.Classes))
-			}
-			w.relaxed[i] = true
+			w.setRelaxed(i)
 		}
 	}
 	w.portConflicts(p)
 	return p
+}
+
+// Relax gives the pods that a solution left without a place the last step of
+// relaxation: PreferNoSchedule taints count no more, as when nothing else was large
+// enough. They become classes of their own; the pods that have a place keep their
+// preference. It reports whether there are any: then Problem is another one.
+func (w *World) Relax(r *packing.Result) bool {
+	any := false
+	for _, u := range r.Unplaced {
+		c := &w.Classes[u.Class]
+		if w.allow[c.Rules].relaxed == nil || u.Class < len(w.relaxed) && w.relaxed[u.Class] {
+			continue
+		}
+		any = true
+		placed := len(c.Pods) - u.Count
+		if placed == 0 {
+			w.setRelaxed(u.Class)
+			continue
+		}
+		rest := *c
+		rest.Pods = c.Pods[placed:]
+		c.Pods = c.Pods[:placed:placed]
+		w.Classes = append(w.Classes, rest)
+		w.setRelaxed(len(w.Classes) - 1)
+	}
+	return any
+}
+
+// setRelaxed marks a class whose pods have lost their preference.
+func (w *World) setRelaxed(class int) {
+	for len(w.relaxed) < len(w.Classes) {
+		w.relaxed = append(w.relaxed, false)
+	}
+	w.relaxed[class] = true
 }
 
 // fits reports whether some allowed type is large enough for a pod of the class.
@@ -107,7 +138,7 @@ func covers(have, need []int64) bool {
 // PreferNoSchedule taint that they do not tolerate was let pass: they fit nowhere
 // else (Karpenter: the last step of relaxation).
 func (w *World) RelaxedOn(class, template int) bool {
-	if w.relaxed == nil || !w.relaxed[class] {
+	if class >= len(w.relaxed) || !w.relaxed[class] {
 		return false
 	}
 	return !w.Templates[template].toleratedBy(w.Rules[w.Classes[class].Rules].Spec.Tolerations, false)
