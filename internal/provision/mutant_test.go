@@ -166,7 +166,7 @@ func TestMutantsAreCaught(t *testing.T) {
 			p.Requirements = append(slices.Clone(p.Requirements), in("karpenter.sh/capacity-type", "on-demand"))
 		}))},
 		{"uses the first pool only", cheapest, smallWorlds, blindTo(func(s *snapshot.Snapshot) { s.NodePools = s.NodePools[:1] })},
-		{"is put off by other pools", unrelatedPool, variedWorlds, func(s *snapshot.Snapshot, c *catalog.Catalog) *plan.Plan {
+		{"is put off by other pools", unrelatedPool, portWorlds, func(s *snapshot.Snapshot, c *catalog.Catalog) *plan.Plan {
 			o := *s
 			o.NodePools = s.NodePools[len(s.NodePools)-1:]
 			return real(&o, c)

@@ -25,7 +25,7 @@ type property func(world, planner) []string
 var (
 	variedWorlds = worlds(kind{pods: 14, types: 8, nodes: 3, daemons: 2})
 	smallWorlds  = worlds(kind{pods: 8, types: 6, nodes: 2, daemons: 2, oneMarket: true, plain: true})
-	portWorlds   = worlds(kind{pods: 6, types: 4, nodes: 1, daemons: 1, oneMarket: true})
+	portWorlds   = worlds(kind{pods: 6, types: 4, nodes: 1, daemons: 1, oneMarket: true, sameDaemons: true})
 )
 
 func check(t *testing.T, gen *rapid.Generator[world], p property) {
@@ -152,10 +152,11 @@ func existingFirst(w world, plan planner) []string {
 	return bad
 }
 
-// A pool that may launch nothing, and (where no limits force a choice) a type that is
-// larger and dearer than all others, leave no more pods without a place.
+// A pool that may launch nothing, and a type that is larger and dearer than all
+// others, leave no more pods without a place (limits are left out: they force a
+// choice, and another one may be as good).
 func TestPropertyMonotone(t *testing.T) {
-	check(t, variedWorlds, unrelatedPool)
+	check(t, portWorlds, unrelatedPool)
 	check(t, portWorlds, largerType)
 }
 

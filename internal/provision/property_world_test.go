@@ -33,6 +33,9 @@ type kind struct {
 	oneMarket bool
 	// plain leaves custom labels and host ports out.
 	plain bool
+	// sameDaemons leaves out daemonsets that depend on a custom label: which value a
+	// node gets that no pod asks a value of is nobody's promise.
+	sameDaemons bool
 }
 
 const mib = int64(1) << 20
@@ -56,6 +59,9 @@ func worlds(k kind) *rapid.Generator[world] {
 		}
 		for i := range d.upTo("pods", 1, k.pods) {
 			w.s.Pods = append(w.s.Pods, d.pod(fmt.Sprintf("pod-%02d", i)))
+		}
+		if !k.oneMarket {
+			d.oddities(&w)
 		}
 		w.s.Normalize()
 		return w
@@ -199,7 +205,7 @@ func (d drawer) requests(cpuMax, memMax int) snapshot.Resources {
 func (d drawer) daemonSet(name string) snapshot.DaemonSet {
 	ds := snapshot.DaemonSet{Namespace: "kube-system", Name: name}
 	ds.Template.Spec = snapshot.PodSpec{Requests: d.requests(4, 4), Tolerations: d.tolerations()}
-	if d.chance("daemon selects", 2) {
+	if d.chance("daemon selects", 2) && !d.k.sameDaemons {
 		ds.Template.Spec.NodeSelector = map[string]string{"team": "a"}
 	}
 	if d.chance("daemon selects size", 2) {
@@ -270,4 +276,71 @@ func (d drawer) pod(name string) snapshot.Pod {
 		p.Spec.HostPorts = []snapshot.HostPort{d.hostPort()}
 	}
 	return p
+}
+
+// oddities are what real clusters have besides: devices, storage, claims in flight,
+// nodes that are going or cordoned, pods that are not to be planned, minValues, and
+// taints that are only a preference.
+func (d drawer) oddities(w *world) {
+	const device = "example.com/device"
+	for i := range w.c.Types {
+		if d.chance("type has devices", 2) {
+			w.c.Types[i].Extended = map[string]int64{device: int64(d.upTo("devices", 1, 4))}
+		}
+	}
+	for i := range w.s.Pods {
+		p := &w.s.Pods[i]
+		if p.NodeName != "" {
+			continue
+		}
+		switch d.upTo("oddity", 0, 19) {
+		case 0:
+			p.Spec.Requests.Extended = map[string]int64{device: int64(d.upTo("devices wanted", 1, 3))}
+		case 1:
+			p.Spec.Requests.Ephemeral = 1024 * mib * int64(d.upTo("storage", 1, 20))
+		case 2:
+			p.Spec.Gates = []string{"example.com/gate"}
+		case 3:
+			p.Deleting = w.s.Now
+		case 4:
+			p.Spec.Tolerations = append(p.Spec.Tolerations, snapshot.Toleration{Key: "node.kubernetes.io/unschedulable", Operator: "Exists"})
+		}
+	}
+	for i := range w.s.Nodes {
+		n := &w.s.Nodes[i]
+		n.Allocatable.Ephemeral, n.Capacity.Ephemeral = 10*1024*mib, 10*1024*mib
+		switch d.upTo("node oddity", 0, 9) {
+		case 0:
+			n.Unschedulable = true
+		case 1:
+			n.Deleting = w.s.Now
+		case 2:
+			n.Allocatable.CPU = -1
+		case 3:
+			n.Taints = append(n.Taints, snapshot.Taint{Key: "x", Effect: "PreferNoSchedule"})
+		}
+	}
+	for i := range w.s.NodePools {
+		p := &w.s.NodePools[i]
+		switch d.upTo("pool oddity", 0, 14) {
+		case 0:
+			p.Requirements = append(p.Requirements, snapshot.SelectorRequirement{
+				Key: "node.kubernetes.io/instance-type", Operator: "Exists", MinValues: d.upTo("minValues", 1, 3)})
+		case 1:
+			p.Taints = append(p.Taints, snapshot.Taint{Key: "soft", Effect: "PreferNoSchedule"})
+		case 2:
+			p.Limits = map[string]int64{device: int64(d.upTo("device limit", 0, 4))}
+		}
+	}
+	if d.chance("claim in flight", 3) {
+		size := snapshot.Resources{CPU: 1000 * int64(d.upTo("claim cores", 1, 4)), Memory: 4096 * mib, Ephemeral: 1024 * mib, Pods: 5}
+		w.s.NodeClaims = append(w.s.NodeClaims, snapshot.NodeClaim{
+			Name: "claim-0", ClassRef: w.s.NodePools[0].ClassRef, ProviderID: "i-claim", Capacity: size, Allocatable: size,
+			Labels: map[string]string{
+				"karpenter.sh/nodepool": w.s.NodePools[0].Name, "topology.kubernetes.io/zone": "z-b", "karpenter.sh/capacity-type": "on-demand",
+				"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": w.c.Types[0].Name,
+			},
+			Taints: w.s.NodePools[0].Taints, StartupTaints: w.s.NodePools[0].StartupTaints,
+		})
+	}
 }

@@ -29,6 +29,10 @@ func CheckBounds(p *packing.Problem, r *packing.Result) []string {
 		}
 		classes := markets[k]
 		markets = slices.Delete(markets, k, k+1)
+		if b.Kind == packing.BoundGroups {
+			bad = append(bad, groupProof(p, b, classes, launched)...)
+			continue
+		}
 		bad = append(bad, proof(b, i)...)
 		for t := range p.Templates {
 			bad = append(bad, undercut(p, b, t, classes)...)
@@ -140,6 +144,78 @@ func undercut(p *packing.Problem, b *packing.Bound, t int, classes []int) []stri
 		}
 	}
 	return bad
+}
+
+// groupProof checks a bound that prices pods under different rules apart: the groups
+// are exactly the classes of the market by rules, what they are worth adds up, and no
+// offer holds more than it costs at the highest price that its groups give each
+// resource.
+func groupProof(p *packing.Problem, b *packing.Bound, classes []int, launched []int64) []string {
+	var bad []string
+	proved := 0.0
+	left := slices.Clone(classes)
+	for g, group := range b.Groups {
+		demand := make([]int64, len(p.Dims))
+		pods := int64(0)
+		left = slices.DeleteFunc(left, func(c int) bool {
+			if !sameOffers(p, c, group.Class) {
+				return false
+			}
+			pods += launched[c]
+			for k, v := range p.Classes[c].Need {
+				demand[k] += v * launched[c]
+			}
+			return true
+		})
+		if int64(group.Pods) != pods || !slices.Equal(demand, group.Demand) {
+			bad = append(bad, fmt.Sprintf("group %d covers %d pods and %v, its classes have %d and %v", g, group.Pods, group.Demand, pods, demand))
+		}
+		for k, v := range group.Duals {
+			if v < 0 {
+				bad = append(bad, fmt.Sprintf("group %d: dual %d is negative: %g", g, k, v))
+			}
+			proved += v * float64(group.Demand[k])
+		}
+	}
+	if len(left) > 0 {
+		bad = append(bad, fmt.Sprintf("no group covers the classes %v", left))
+	}
+	if float64(b.Total) > proved*(1+1e-6) {
+		bad = append(bad, fmt.Sprintf("groups: total %d, their duals prove %g", b.Total, proved))
+	}
+	for t := range p.Templates {
+		tm := &p.Templates[t]
+		for o, offer := range tm.Offers {
+			worth := 0.0
+			for k := range p.Dims {
+				have := tm.Types[offer.Type].Alloc[k]
+				if k < len(b.Steps) && b.Steps[k] > 0 {
+					have -= have % b.Steps[k]
+				}
+				highest := 0.0
+				for _, group := range b.Groups {
+					if offers := p.Classes[group.Class].Offers[t]; offers != nil && offers.Has(o) {
+						highest = max(highest, group.Duals[k])
+					}
+				}
+				worth += highest * float64(have)
+			}
+			if worth > float64(offer.Price)*(1+1e-6) {
+				bad = append(bad, fmt.Sprintf("template %d offer %d (%s) costs %d, the groups' duals say it holds %g", t, o, tm.Types[offer.Type].Name, offer.Price, worth))
+			}
+		}
+	}
+	return bad
+}
+
+func sameOffers(p *packing.Problem, a, b int) bool {
+	for t := range p.Templates {
+		x, y := p.Classes[a].Offers[t], p.Classes[b].Offers[t]
+		if (x == nil) != (y == nil) || !x.Subset(y) || !y.Subset(x) {
+			return false
+		}
+	}
+	return true
 }
 
 func capacityFor(need, alloc []int64) int64 {

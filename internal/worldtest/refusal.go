@@ -189,7 +189,7 @@ func (j *judge) refusals() {
 			}
 		}
 		for _, l := range j.p.Launches {
-			if v := j.pools[l.NodePool]; v != nil {
+			if v := j.pools[l.NodePool]; v != nil && !j.strictMinValues(v) {
 				sup := v.find(l.Chosen)
 				if sup != nil && j.holds(sup, &l, append(slices.Clone(j.inLaunch[l.Name]), pod)) == "" {
 					j.fail("pod %s is refused (%s) but launch %s has room for it", ref, verdict.Code, l.Name)
