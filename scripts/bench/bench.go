@@ -94,7 +94,10 @@ func (b *bench) plan(c testCase) (report.Row, error) {
 		}
 	}
 
-	run := b.planPods(snap)
+	run, err := b.planPods(snap)
+	if err != nil {
+		return row, err
+	}
 	p := run.plan
 	for _, warning := range p.Warnings {
 		if warning.Code == plan.RuleNotYetApplied {

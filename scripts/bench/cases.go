@@ -106,8 +106,8 @@ func (l karpenterLimits) allows(c testCase, m mode) bool {
 	limit := l[c.kind]
 	switch {
 	case m == smoke:
-		// A few: the two kinds that differ most, with and without a cap.
-		if c.pool.Spot || c.kind != workload.MixedWeb && c.kind != workload.MemCPU {
+		// A few published ones: the two kinds that differ most, with and without a cap.
+		if c.drawn || c.pool.Spot || c.kind != workload.MixedWeb && c.kind != workload.MemCPU {
 			return false
 		}
 	case c.pool.Spot, c.drawn:

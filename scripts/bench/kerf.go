@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"time"
 
-	"kerf.sh/kerf/internal/packing"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/provision"
 	"kerf.sh/kerf/internal/scheduling"
@@ -25,10 +24,16 @@ type planned struct {
 	differs bool
 }
 
+// Names of functions of the planner, as a profile has them.
+const (
+	planner = "kerf.sh/kerf/internal/"
+	solver  = "kerf.sh/kerf/internal/packing."
+)
+
 // planPods measures the whole call (pods in memory to plan), its peak memory, and
-// its stages. Writing is what the whole call takes beyond the other two stages, each
-// at its least: differences of single runs would drown in noise.
-func (b *bench) planPods(s *snapshot.Snapshot) planned {
+// its stages. How much of the call is the solver comes from a profile of whole calls:
+// the solver alone, on a problem that is made, finds other caches and another heap.
+func (b *bench) planPods(s *snapshot.Snapshot) (planned, error) {
 	c := b.market.Catalog
 	var out planned
 	call := func() { out.plan = provision.Plan(s, c, provision.Options{}) }
@@ -38,27 +43,24 @@ func (b *bench) planPods(s *snapshot.Snapshot) planned {
 	out.cost, out.repeats = measure.Median(whole), len(whole)
 	out.differs = !reflect.DeepEqual(first, out.plan)
 
-	var p *packing.Problem
-	group := measure.Repeat(len(whole), b.repeatBudget(), func() {
+	group := measure.Median(measure.Repeat(b.mostRepeats(), b.repeatBudget(), func() {
 		w := scheduling.New(s, c)
-		p = w.Problem()
+		w.Problem()
 		out.classes = len(w.Classes)
-	})
-	solve := measure.Repeat(len(whole), b.repeatBudget(), func() { packing.Solve(p) })
-	out.stages = report.Stages{
-		Group: measure.Median(group).CPU.Seconds(),
-		Solve: measure.Median(solve).CPU.Seconds(),
-		Write: max(0, least(whole)-least(group)-least(solve)).Seconds(),
+	})).CPU.Seconds()
+	share, ok, err := measure.Share(planner, solver, b.repeatBudget(), call)
+	if err != nil {
+		return out, err
 	}
-	return out
-}
-
-func least(runs []measure.Usage) time.Duration {
-	best := runs[0].CPU
-	for _, r := range runs {
-		best = min(best, r.CPU)
+	if !ok {
+		return out, nil // stages unknown
 	}
-	return best
+	cpu := out.cost.CPU.Seconds()
+	out.stages.Known = true
+	out.stages.Solve = cpu * share
+	out.stages.Group = min(group, cpu-out.stages.Solve)
+	out.stages.Write = cpu - out.stages.Solve - out.stages.Group
+	return out, nil
 }
 
 // mostRepeats and repeatBudget say how often a short run is repeated: until it took
@@ -72,7 +74,7 @@ func (b *bench) mostRepeats() int {
 
 func (b *bench) repeatBudget() time.Duration {
 	if b.cfg.mode == smoke {
-		return 100 * time.Millisecond
+		return 150 * time.Millisecond
 	}
-	return time.Second
+	return 700 * time.Millisecond
 }

@@ -16,8 +16,8 @@ const (
 	priceWidth = 330
 	cpuLeft    = 580
 	cpuWidth   = 400
-	barHeight  = 9
-	rowHeight  = 26
+	barHeight  = 11
+	rowHeight  = 31
 	fontFamily = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 	kerfColour      = "#0f766e"
@@ -95,7 +95,7 @@ func (r *Run) Chart(w io.Writer) error {
 	c.text(24, 34, 19, inkColour, "start", "Kerf and Karpenter's scheduler on the same pods, types and prices")
 	c.text(24, 54, 12, faintColour, "start", fmt.Sprintf("%s. Karpenter %s, one worker. CPU of the whole process, garbage collection included.", r.Date, r.Karpenter))
 	c.bar(24, 68, 12, kerfColour, "Kerf")
-	c.bar(84, 68, 12, karpenterColour, "Karpenter")
+	c.bar(84, 68, 12, karpenterColour, "Karpenter (no bar: not run, it takes too long)")
 	c.y = 96
 	for _, g := range order {
 		c.group(g, groups[g])
@@ -129,7 +129,7 @@ func (c *chart) group(title string, rows []*Row) {
 }
 
 func (c *chart) row(y int, row *Row) {
-	c.text(labelRight, y+13, 11, inkColour, "end", row.Workload)
+	c.text(labelRight, y+barHeight+4, 11, inkColour, "end", row.Workload)
 	if k := row.Kerf; k != nil {
 		c.bar(priceLeft, y, c.priceX(k.Ratio), kerfColour, fmt.Sprintf("%.3f", k.Ratio))
 		c.bar(cpuLeft, y, cpuX(k.CPU), kerfColour, duration(k.CPU))
@@ -137,8 +137,7 @@ func (c *chart) row(y int, row *Row) {
 	y += barHeight + 1
 	k := row.Karpenter
 	switch {
-	case k == nil:
-		c.text(priceLeft+4, y+barHeight-1, 10, faintColour, "start", "Karpenter not run")
+	case k == nil: // the key explains it
 	case k.Ratio == 0:
 		c.text(priceLeft+4, y+barHeight-1, 10, faintColour, "start", fmt.Sprintf("%d pods left at the time limit", k.Unscheduled))
 		c.bar(cpuLeft, y, cpuX(k.CPU), karpenterColour, "> "+duration(k.CPU))

@@ -72,8 +72,9 @@ type Kerf struct {
 }
 
 // Stages splits the CPU seconds of a plan: reading and grouping pods, the solver on
-// ready classes, writing the answer.
+// ready classes, writing the answer. They add up to the whole.
 type Stages struct {
+	Known bool    `json:"known"` // false: the run was too short to tell
 	Group float64 `json:"groupCPUSeconds"`
 	Solve float64 `json:"solveCPUSeconds"`
 	Write float64 `json:"writeCPUSeconds"`

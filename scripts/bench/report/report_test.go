@@ -21,7 +21,7 @@ func row(kind string, n int, ratio, worst float64) Row {
 	return Row{
 		Workload: kind + "-x", Kind: kind, Pods: n, LPBound: dollar, Bound: dollar,
 		Kerf: &Kerf{
-			Cost: Cost{CPU: 0.01, Allocs: 12_345}, Stages: Stages{Group: 1e-6 * float64(n), Solve: 0.004, Write: 1e-6 * float64(n)},
+			Cost: Cost{CPU: 0.01, Allocs: 12_345}, Stages: Stages{Known: true, Group: 1e-6 * float64(n), Solve: 0.004, Write: 1e-6 * float64(n)},
 			Nodes: 3, Price: int64(ratio * dollar), Worst: int64(worst * dollar), OwnBound: dollar, Ratio: ratio, WorstRatio: worst, RSSPeak: 50 << 20,
 		},
 	}

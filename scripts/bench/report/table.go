@@ -115,9 +115,13 @@ func kerfCells(row *Row) []string {
 	if len(row.Faults) > 0 {
 		cost += " (faulty)"
 	}
+	solve, rest := "", ""
+	if k.Stages.Known {
+		solve = fmt.Sprintf("%.2f", k.Stages.Solve*1e3)
+		rest = fmt.Sprintf("%.2f", (k.Stages.Group+k.Stages.Write)/float64(row.Pods)*1e6)
+	}
 	return []string{cost, fmt.Sprintf("%.4f", k.Ratio), fmt.Sprintf("%.3f", k.WorstRatio), fmt.Sprint(k.Nodes),
-		fmt.Sprintf("%.2f", k.CPU*1e3), fmt.Sprintf("%.2f", k.Stages.Solve*1e3),
-		fmt.Sprintf("%.2f", (k.Stages.Group+k.Stages.Write)/float64(row.Pods)*1e6), count(k.Allocs), mebibytes(k.RSSPeak)}
+		fmt.Sprintf("%.2f", k.CPU*1e3), solve, rest, count(k.Allocs), mebibytes(k.RSSPeak)}
 }
 
 func karpenterCells(row *Row) []string {

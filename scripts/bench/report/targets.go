@@ -153,7 +153,7 @@ func (r *Run) whole() Target {
 // does not depend on pods (types, offers) is shared by few pods in small workloads.
 func (r *Run) rest(from int) extreme {
 	return worst(r.Rows, 1, func(row *Row) (float64, bool) {
-		if !planned(row) || row.Pods < from {
+		if !planned(row) || !row.Kerf.Stages.Known || row.Pods < from {
 			return 0, false
 		}
 		return (row.Kerf.Stages.Group + row.Kerf.Stages.Write) / float64(row.Pods) * 1e6, true
@@ -165,12 +165,12 @@ func (r *Run) growth() extreme {
 	small := map[string]float64{}
 	key := func(row *Row) string { return row.Kind + "/" + row.Pool.String() }
 	for i := range r.Rows {
-		if row := &r.Rows[i]; planned(row) && !row.Drawn && row.Pods == 5000 {
+		if row := &r.Rows[i]; planned(row) && row.Kerf.Stages.Known && !row.Drawn && row.Pods == 5000 {
 			small[key(row)] = row.Kerf.Stages.Solve
 		}
 	}
 	return worst(r.Rows, 1, func(row *Row) (float64, bool) {
-		if !planned(row) || row.Drawn || row.Pods != 50000 || !few(row) || small[key(row)] == 0 {
+		if !planned(row) || !row.Kerf.Stages.Known || row.Drawn || row.Pods != 50000 || !few(row) || small[key(row)] == 0 {
 			return 0, false
 		}
 		return row.Kerf.Stages.Solve / small[key(row)], true
