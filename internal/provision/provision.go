@@ -32,6 +32,10 @@ type planner struct {
 	next []int    // pods of each class given away so far
 }
 
+// maxRelaxing is how often pods that got no place are tried once more with their
+// last preference dropped.
+const maxRelaxing = 3
+
 // Plan decides where the pending pods of a snapshot run: on nodes that exist or
 // are in flight, on nodes to launch, or nowhere, with the reason. It changes
 // neither argument, and equal arguments give equal plans.
@@ -39,7 +43,8 @@ func Plan(s *snapshot.Snapshot, c *catalog.Catalog, opts Options) *plan.Plan {
 	w := scheduling.New(s, c)
 	p := w.Problem()
 	r := packing.Solve(p)
-	if w.Relax(r) {
+	// Pods that get room free the room of others, so that other pods are left over.
+	for round := 0; round < maxRelaxing && w.Relax(r); round++ {
 		p = w.Problem()
 		r = packing.Solve(p)
 	}

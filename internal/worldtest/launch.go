@@ -176,7 +176,7 @@ func (j *judge) chosen(l *plan.Launch, sup *Supply, pods []*snapshot.Pod) {
 
 // withinLimit reports whether taking o instead of sup keeps the pool's limits.
 func (j *judge) withinLimit(o, sup *Supply) bool {
-	for name, left := range j.limitsLeft()[o.Pool.Name] {
+	for name, left := range j.surelyLeft(o.Pool.Name) {
 		if name != snapshot.Nodes && o.Size.Get(name) > left+sup.Size.Get(name) {
 			return false
 		}

@@ -63,15 +63,22 @@ func (j *judge) limits() {
 	}
 }
 
-// within reports whether one more node of the supply keeps the pool's limits.
-func (j *judge) within(sup *Supply) bool {
-	left := maps.Clone(j.limitsLeft()[sup.Pool.Name])
-	take(left, sup.Size)
+// surelyLeft is limitsLeft with nodes that are going counted too: a plan may count
+// them until they are gone.
+func (j *judge) surelyLeft(pool string) map[string]int64 {
+	left := maps.Clone(j.limitsLeft()[pool])
 	for _, n := range j.nodes {
-		if n.pool == sup.Pool.Name && n.going { // may be counted until it is gone
+		if n.pool == pool && n.going {
 			take(left, n.size)
 		}
 	}
+	return left
+}
+
+// within reports whether one more node of the supply keeps the pool's limits.
+func (j *judge) within(sup *Supply) bool {
+	left := j.surelyLeft(sup.Pool.Name)
+	take(left, sup.Size)
 	for _, v := range left {
 		if v < 0 {
 			return false
@@ -134,8 +141,8 @@ func (j *judge) weights() {
 			j.fail("launch %s: a heavier NodePool than %s could host each of its pods", l.Name, l.NodePool)
 			continue
 		}
-		if len(owners) == len(j.inLaunch[l.Name]) {
-			continue
+		if len(owners) == len(j.inLaunch[l.Name]) || j.strictMinValues(own) {
+			continue // minValues may ask for a larger choice than the pods alone
 		}
 		chosen := own.find(l.Chosen)
 		if least := j.hosts(own, owners, false); least != nil && chosen != nil && least.Price < l.Chosen.Price && j.withinLimit(least, chosen) {
