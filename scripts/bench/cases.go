@@ -112,8 +112,10 @@ func (l karpenterLimits) allows(c testCase, m mode) bool {
 		}
 	case c.pool.Spot, c.drawn:
 		limit = min(limit, 1000)
-	case c.pool.CapVCPU > 0:
+	case c.pool.CapVCPU > 0 && m == full:
 		limit = min(limit, 5000)
+	case c.pool.CapVCPU > 0:
+		limit = min(limit, 1000)
 	}
 	return c.pods <= limit && !(c.drawn && c.pool.Spot)
 }

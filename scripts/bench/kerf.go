@@ -73,8 +73,11 @@ func (b *bench) mostRepeats() int {
 }
 
 func (b *bench) repeatBudget() time.Duration {
-	if b.cfg.mode == smoke {
+	switch b.cfg.mode {
+	case smoke:
 		return 150 * time.Millisecond
+	case full:
+		return 700 * time.Millisecond
 	}
-	return 700 * time.Millisecond
+	return 300 * time.Millisecond
 }
