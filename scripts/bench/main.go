@@ -8,6 +8,7 @@
 //	go run . -seed 42         repeat a run's drawn workloads
 //	go run . -check           exit status 1 when a price target fails
 //	go run . -write-docs      put the tables and the chart into docs/
+//	go run . -from FILE       report an earlier run again, from its results.json
 //
 // Results go to build/bench: results.json, results.md, chart.svg.
 package main
@@ -50,6 +51,7 @@ type config struct {
 	writeDocs bool
 	root      string // of the repository
 	out       string
+	from      string // results.json of an earlier run
 }
 
 func parse(args []string, stderr io.Writer) (config, error) {
@@ -66,13 +68,14 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	check := fs.Bool("check", false, "exit status 1 when a price target or a check of a plan fails; never on time")
 	writeDocs := fs.Bool("write-docs", false, "put the result into docs/benchmark.md and docs/benchmark.svg")
 	out := fs.String("out", "", "folder of the results (default build/bench in the repository)")
+	from := fs.String("from", "", "report an earlier run again from its results.json instead of measuring")
 	if err := fs.Parse(args); err != nil {
 		return config{}, err
 	}
 	if fs.NArg() > 0 {
 		return config{}, fmt.Errorf("argument %q is not understood; see -help", fs.Arg(0))
 	}
-	c := config{mode: normal, seed: *seed, drawn: *drawn, timeout: *timeout, world: *world, check: *check, writeDocs: *writeDocs, out: *out}
+	c := config{mode: normal, seed: *seed, drawn: *drawn, timeout: *timeout, world: *world, check: *check, writeDocs: *writeDocs, out: *out, from: *from}
 	switch {
 	case *smokeFlag && *fullFlag:
 		return config{}, errors.New("-smoke and -full exclude each other")

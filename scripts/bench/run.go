@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,21 +30,13 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if cfg.out == "" {
 		cfg.out = filepath.Join(cfg.root, "build", "bench")
 	}
-	m, err := market.New(catalog.Default())
+	b := &bench{cfg: cfg, log: stderr}
+	if cfg.from != "" {
+		err = b.load()
+	} else {
+		err = b.start()
+	}
 	if err != nil {
-		return err
-	}
-	b := &bench{cfg: cfg, market: m, log: stderr, run: report.Run{
-		Date: time.Now().UTC().Format(time.DateOnly), Mode: string(cfg.mode), Go: runtime.Version(),
-		System:    fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
-		Karpenter: dependency("sigs.k8s.io/karpenter"),
-		Catalogue: fmt.Sprintf("%s of %s, %s", m.Catalog.Region, m.Catalog.Date, m.Catalog.Source),
-		Types:     len(m.View(market.Variant{}).Columns),
-	}}
-	if cfg.drawn > 0 {
-		b.run.Seed = cfg.seed
-	}
-	if err := b.measure(); err != nil {
 		return err
 	}
 	b.run.Evaluate()
@@ -60,6 +53,41 @@ func run(args []string, stdout, stderr io.Writer) error {
 	}
 	if cfg.check && len(broken) > 0 {
 		return errTargets
+	}
+	return nil
+}
+
+// start measures everything.
+func (b *bench) start() error {
+	m, err := market.New(catalog.Default())
+	if err != nil {
+		return err
+	}
+	b.market = m
+	b.run = report.Run{
+		Date: time.Now().UTC().Format(time.DateOnly), Mode: string(b.cfg.mode), Go: runtime.Version(),
+		System:    fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
+		Karpenter: dependency("sigs.k8s.io/karpenter"),
+		Catalogue: fmt.Sprintf("%s of %s, %s", m.Catalog.Region, m.Catalog.Date, m.Catalog.Source),
+		Types:     len(m.View(market.Variant{}).Columns),
+	}
+	if b.cfg.drawn > 0 {
+		b.run.Seed = b.cfg.seed
+	}
+	return b.measure()
+}
+
+// load reads the figures of an earlier run.
+func (b *bench) load() error {
+	f, err := os.Open(b.cfg.from)
+	if err != nil {
+		return fmt.Errorf("read an earlier run: %w", err)
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&b.run); err != nil {
+		return fmt.Errorf("read an earlier run from %s: %w", b.cfg.from, err)
 	}
 	return nil
 }
