@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"maps"
 	"math"
 	"slices"
 )
@@ -142,6 +143,7 @@ func (s *solver) bound(sigs []int, inLaunch []int64, live func(int) bool) Bound 
 		s.shapeBound(&b, exact, prices, needs)
 	}
 	s.wholeNodes(&b, caps, prices)
+	s.contentsBound(&b, sigs, inLaunch, caps, prices)
 	s.groupsBound(&b, sigs, inLaunch, live)
 	return b
 }
@@ -172,6 +174,39 @@ func (s *solver) shapeBound(b *Bound, caps, prices, need []int64) {
 		b.Kind, b.Total, b.Linear = BoundShape, t, t
 		clear(b.Duals)
 		b.Duals[slices.Index(s.p.Dims, "pods")] = best * (1 - 1e-9)
+		s.shapeOptimum(b, caps, prices, need)
+	}
+}
+
+// shapeOptimum finds the least price of whole nodes for pods that are all alike, by
+// the least price for every smaller number of them.
+func (s *solver) shapeOptimum(b *Bound, caps, prices, need []int64) {
+	const most = 20_000
+	if b.Pods > most {
+		return
+	}
+	least := map[int]int64{} // by how many pods fit: the cheapest
+	for i, p := range prices {
+		k := int64(b.Pods)
+		for r, v := range need {
+			if v > 0 {
+				k = min(k, caps[i*s.d+r]/v)
+			}
+		}
+		if old, ok := least[int(k)]; k > 0 && (!ok || p < old) {
+			least[int(k)] = p
+		}
+	}
+	ks := slices.Sorted(maps.Keys(least))
+	cost := make([]int64, b.Pods+1)
+	for n := 1; n <= b.Pods; n++ {
+		cost[n] = math.MaxInt64
+		for _, k := range ks {
+			cost[n] = min(cost[n], cost[max(0, n-k)]+least[k])
+		}
+	}
+	if t := cost[b.Pods]; t > b.Total && t < math.MaxInt64 {
+		b.Kind, b.Total = BoundWholeNodes, t
 	}
 }
 

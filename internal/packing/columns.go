@@ -151,13 +151,19 @@ func (m *master) generate(y []float64) bool {
 			up = max(up, v/(value(m.g.d, m.g.req(c), y)+1e-9))
 		}
 	}
-	for b := range m.g.bins {
-		if up*value(m.g.d, m.g.cap(b), y) <= m.goal(b) {
-			continue
+	for _, plain := range []bool{true, false} { // plain fills are ten times quicker
+		m.k.plain = plain
+		for b := range m.g.bins {
+			if up*value(m.g.d, m.g.cap(b), y) <= m.goal(b) {
+				continue
+			}
+			m.steps++
+			if m.k.best(b, m.pi, y, 3) > m.goal(b) && m.addColumn(m.k.out) {
+				added = true
+			}
 		}
-		m.steps++
-		if m.k.best(b, m.pi, y, 3) > m.goal(b) && m.addColumn(m.k.out) {
-			added = true
+		if added {
+			return true
 		}
 	}
 	if added || m.n > 64 {
@@ -190,6 +196,18 @@ func (m *master) generate(y []float64) bool {
 		}
 	}
 	return added
+}
+
+// remember keeps the price of a pod per class, for the proof of a bound.
+func (m *master) remember(s *solver) {
+	if s.pis == nil {
+		s.pis = map[int]float64{}
+	}
+	for c, v := range m.pi {
+		if m.d[c] > 0 {
+			s.pis[m.g.classes[c]] = v
+		}
+	}
 }
 
 // goal is the worth that new contents of a bin must pass to be worth a column.

@@ -4,15 +4,18 @@ import "math"
 
 // packColumns solves the linear program over node contents and rounds it by diving:
 // whole copies are taken first, then the most used column once, and the rest is
-// solved again on the demand that is left, until nothing is.
-func (s *solver) packColumns(g *group, count []int, pool [][]int32, exact bool) (out []pattern, lp float64) {
+// solved again on the demand that is left, until nothing is. whole says that this is all
+// of the group's demand, not a rest of it.
+func (s *solver) packColumns(g *group, count []int, pool [][]int32, whole bool) (out []pattern, lp float64) {
 	left := append([]int(nil), count...)
 	_, df := g.demandOf(count)
 	y := duals(g.d, g.caps, g.prices, df)
 	var gr *grid
-	if exact {
+	if whole {
 		gr = newGrid(g, g.efficientBins(y, 0.98))
 	}
+	full := g
+	g = g.promising(y, count, 0.12)
 	for {
 		live := 0
 		for _, n := range left {
@@ -29,10 +32,13 @@ func (s *solver) packColumns(g *group, count []int, pool [][]int32, exact bool) 
 		for _, a := range pool {
 			m.addColumn(trim(a, left))
 		}
-		m.optimize(y, 20000)
+		m.optimize(y, 6000)
 		s.work -= int64(m.steps * m.n * 50)
 		if lp == 0 {
 			lp = m.value()
+			if whole {
+				m.remember(s)
+			}
 		}
 		pool = m.useful()
 		taken := false
@@ -42,7 +48,7 @@ func (s *solver) packColumns(g *group, count []int, pool [][]int32, exact bool) 
 				continue
 			}
 			if n := int(math.Floor(m.x[i] + 1e-6)); n > 0 {
-				out = g.take(out, left, m.cols[j], n, g)
+				out = g.take(out, left, m.cols[j], n, full)
 				taken = true
 			}
 			if m.x[i] > bestX+1e-9 {
@@ -50,7 +56,7 @@ func (s *solver) packColumns(g *group, count []int, pool [][]int32, exact bool) 
 			}
 		}
 		if !taken {
-			out = g.take(out, left, m.cols[best], 1, g)
+			out = g.take(out, left, m.cols[best], 1, full)
 		}
 	}
 }

@@ -18,6 +18,12 @@ const (
 	smallPods  = 1200
 	chunkPods  = 4000
 	fewClasses = 16
+	// someClasses is up to where contents can be generated at all.
+	someClasses = 64
+	// lumpyLoss is the share of whole nodes that spreading leaves empty before pods
+	// count as lumpy; lumpyPrice the same for a plan, against the resource bound.
+	lumpyLoss  = 0.012
+	lumpyPrice = 1.01
 	divePods   = 250 // up to here both searches run and the cheaper plan wins
 )
 
@@ -40,18 +46,22 @@ func (s *solver) pack(g *group, count []int) []pattern {
 	target := 0.0
 	coarse := len(g.classes) <= fewClasses
 	if coarse && total > divePods {
-		out, pool, target = s.bulkColumns(g, left)
+		out, pool, target = s.bulkColumns(g, left, nil)
 	}
 	for !coarse {
-		total = 0
-		for _, n := range left {
-			total += n
-		}
+		total = sumOf(left)
 		if total <= smallPods {
 			break
 		}
-		before := len(out)
-		out = s.bulkSpread(g, left, total, out)
+		before, lost := len(out), 0.0
+		again := slices.Clone(left)
+		out, lost = s.bulkSpread(g, left, total, out)
+		if lost > lumpyLoss && before == 0 && len(g.classes) <= someClasses {
+			// Pods too lumpy to be spread: contents have to be chosen with care.
+			copy(left, again)
+			out, pool, target = s.bulkColumns(g, left, contents(out, len(left)))
+			break
+		}
 		if len(out) == before {
 			break
 		}
@@ -107,10 +117,31 @@ func (s *solver) packRest(g *group, left []int, pool [][]int32, tol float64) ([]
 		}
 		consider(s.packSmall(g, left, effort{tol, work, limit}))
 	}
+	if few := len(g.classes); few > fewClasses && few <= someClasses && tol == 0 {
+		_, df := g.demandOf(left)
+		if lb := total64(df, duals(g.d, g.caps, g.prices, df)); float64(limit) > lumpyPrice*lb {
+			var p []pattern
+			p, lp = s.packColumns(g, left, append(pool, contents(best, len(left))...), true)
+			consider(p)
+		}
+	}
 	if best == nil {
 		best = s.packGreedy(g, left)
 	}
 	return best, lp
+}
+
+// contents lists what patterns hold, dense.
+func contents(ps []pattern, n int) [][]int32 {
+	var out [][]int32
+	for i := range ps {
+		a := make([]int32, n)
+		for _, cc := range ps[i].cc {
+			a[cc.Class] = int32(cc.Count)
+		}
+		out = append(out, a)
+	}
+	return out
 }
 
 // packGreedy fills node after node with the bundle that is worth the most for its
@@ -166,18 +197,26 @@ func (s *solver) packGreedy(g *group, count []int) []pattern {
 
 // bulkColumns takes the whole copies of the linear program over node contents, and
 // returns the contents it found useful and the program's value beside them.
-func (s *solver) bulkColumns(g *group, left []int) (out []pattern, pool [][]int32, lp float64) {
+func (s *solver) bulkColumns(g *group, left []int, known [][]int32) (out []pattern, pool [][]int32, lp float64) {
 	_, df := g.demandOf(left)
 	y := duals(g.d, g.caps, g.prices, df)
-	sub := g.efficient(y, 0.985)
+	within, gain, steps := 0.03, 1e-3, 3000
+	if len(left) > fewClasses {
+		within, gain, steps = 0.1, 3e-4, 9000
+	}
+	sub := g.promising(y, left, within)
 	m := newMaster(sub, left, newGrid(sub, nil))
-	m.gain = 1e-3
+	m.gain = gain
 	if !m.crash() {
 		return nil, nil, 0
 	}
-	m.optimize(y, 3000)
+	for _, a := range known {
+		m.addColumn(a)
+	}
+	m.optimize(y, steps)
 	s.work -= int64(m.steps * m.n * 50)
 	lp = m.value()
+	m.remember(s)
 	for i, j := range m.basis {
 		if j >= 0 {
 			out = sub.take(out, left, m.cols[j], int(math.Floor(m.x[i]+1e-6)), g)
@@ -186,12 +225,49 @@ func (s *solver) bulkColumns(g *group, left []int) (out []pattern, pool [][]int3
 	return out, m.useful(), lp
 }
 
-// efficient is the group with only the bins whose room is worth their price, nearly.
-func (g *group) efficient(y []float64, share float64) *group {
+// promising is the group with only the bins that a good fill makes nearly as good for
+// their price as the best bin. What room is worth alone does not tell: coarse pods may
+// not be able to fill it.
+func (g *group) promising(y []float64, count []int, within float64) *group {
+	k := newKnapsack(g)
+	k.allow(count)
+	pi := make([]float64, len(count))
+	for c := range pi {
+		pi[c] = value(g.d, g.req(c), y)
+	}
+	full := make([]float64, len(g.bins))
+	top := 0.0
+	for b := range g.bins {
+		full[b] = k.best(b, pi, y, 3) / float64(max(g.prices[b], 1))
+		top = max(top, full[b])
+	}
+	keep := make([]bool, len(g.bins))
+	for b := range g.bins {
+		keep[b] = full[b] >= (1-within)*top
+	}
+	for c, n := range count { // every class keeps a bin
+		if n > 0 {
+			one := -1
+			for b := range g.bins {
+				if g.takes(b, c) && covers(g.cap(b), g.req(c)) {
+					if keep[b] {
+						one = -1
+						break
+					}
+					if one < 0 {
+						one = b
+					}
+				}
+			}
+			if one >= 0 {
+				keep[one] = true
+			}
+		}
+	}
 	sub := *g
 	sub.bins, sub.caps, sub.prices, sub.tops = nil, nil, nil, nil
 	for b := range g.bins {
-		if worth(g.d, g.cap(b), y) >= share*float64(g.prices[b]) {
+		if keep[b] {
 			sub.bins = append(sub.bins, g.bins[b])
 			sub.caps = append(sub.caps, g.cap(b)...)
 			sub.prices = append(sub.prices, g.prices[b])
@@ -201,8 +277,9 @@ func (g *group) efficient(y []float64, share float64) *group {
 }
 
 // bulkSpread packs chunks of about chunkPods pods each, all of the same make-up, on
-// the whole nodes of the resource program. What does not fit stays in left.
-func (s *solver) bulkSpread(g *group, left []int, total int, out []pattern) []pattern {
+// the whole nodes of the resource program. What does not fit stays in left. It also
+// returns the share of the nodes' worth that stayed empty.
+func (s *solver) bulkSpread(g *group, left []int, total int, out []pattern) ([]pattern, float64) {
 	chunks := max(1, total/chunkPods)
 	n := len(left)
 	whole := make([]int, n) // per chunk, where every chunk gets the same
@@ -218,6 +295,7 @@ func (s *solver) bulkSpread(g *group, left []int, total int, out []pattern) []pa
 	var sp *spreader
 	var bins []int
 	next := 0
+	empty := 0.0
 	for k := range chunks {
 		if same && k > 0 {
 			break
@@ -247,12 +325,20 @@ func (s *solver) bulkSpread(g *group, left []int, total int, out []pattern) []pa
 			}
 		}
 		if len(bins) == 0 {
-			return out
+			return out, empty
 		}
 		g.holdBack(share, bins, y, total64(df, y))
+		_, df = g.demandOf(share)
 		sp = newSpreader(g, y)
 		sp.small = 0.004 * total64(df, y)
-		s.spreadBest(sp, bins, share)
+		lost := s.spreadBest(sp, bins, share)
+		room, put := 0.0, total64(df, y)-lost
+		for _, b := range bins {
+			room += worth(g.d, g.cap(b), y)
+		}
+		if k == 0 && put < room {
+			empty = 1 - put/room
+		}
 		times := 1
 		if same {
 			times = chunks
@@ -267,7 +353,7 @@ func (s *solver) bulkSpread(g *group, left []int, total int, out []pattern) []pa
 			}
 		}
 	}
-	return out
+	return out, empty
 }
 
 // holdBack takes a fair sample out of share: the part that whole nodes cannot take.

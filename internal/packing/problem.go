@@ -165,6 +165,8 @@ type Bound struct {
 	Steps []int64
 	// Groups are the parts that BoundGroups prices apart; nil for other kinds.
 	Groups []BoundGroup
+	// Prices are the prices per pod that BoundContents stands on; nil otherwise.
+	Prices []ClassPrice
 }
 
 // BoundGroup are the launched pods that the same rules apply to, with prices per
@@ -193,4 +195,7 @@ const (
 	// BoundGroups: as BoundResources, with prices apart for pods under different
 	// rules (Groups): pods that may not use the cheapest offers are worth more.
 	BoundGroups BoundKind = "groups"
+	// BoundContents: at the prices per pod in Prices, no contents that an offer can
+	// hold are worth more than the offer costs.
+	BoundContents BoundKind = "contents"
 )

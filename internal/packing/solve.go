@@ -37,6 +37,7 @@ type solver struct {
 	used     [][]int64 // by pool and limit dimension: what planned nodes take
 	limits   bool
 	work     int64
+	pis      map[int]float64  // by class: price of a pod in the first program over contents
 	rank     [][]int          // by template: offers, best first
 	groups   int              // solved so far
 	reserved map[[2]int]int64 // instances taken of a counted offer
