@@ -137,7 +137,10 @@ func (w *World) add(m obj) error {
 }
 
 // AddYAML adds manifests as they are written.
-func (w *World) AddYAML(text string) { w.docs = append(w.docs, text) }
+func (w *World) AddYAML(text string) {
+	w.docs = append(w.docs, text)
+	w.classes["default"] = w.classes["default"] || strings.Contains(text, "kind: EC2NodeClass")
+}
 
 // Remove takes away the manifests of one object, "Kind/name".
 func (w *World) Remove(ref string) error {
