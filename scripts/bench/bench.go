@@ -33,6 +33,9 @@ func (b *bench) measure() error {
 			cases = append(cases, c)
 		}
 	}
+	if b.run.Seed != 0 {
+		b.logf("Seed of the drawn workloads: %d", b.run.Seed)
+	}
 	b.run.Rows = make([]report.Row, len(cases))
 	for i, c := range cases {
 		row, err := b.plan(c)
