@@ -29,8 +29,12 @@ func CheckBounds(p *packing.Problem, r *packing.Result) []string {
 		}
 		classes := markets[k]
 		markets = slices.Delete(markets, k, k+1)
-		if b.Kind == packing.BoundGroups {
+		switch b.Kind {
+		case packing.BoundGroups:
 			bad = append(bad, groupProof(p, b, classes, launched)...)
+			continue
+		case packing.BoundContents:
+			bad = append(bad, contentsProof(p, b, classes, launched)...)
 			continue
 		}
 		bad = append(bad, proof(b, i)...)
@@ -127,7 +131,7 @@ func undercut(p *packing.Problem, b *packing.Bound, t int, classes []int) []stri
 			switch {
 			case k == len(p.Dims):
 				worth += v // the forced node count
-			case b.Kind == packing.BoundShape:
+			case perPod(p, b, classes):
 				if p.Dims[k] == "pods" {
 					worth += v * float64(min(holds, int64(b.Pods)))
 				}
@@ -144,6 +148,23 @@ func undercut(p *packing.Problem, b *packing.Bound, t int, classes []int) []stri
 		}
 	}
 	return bad
+}
+
+// perPod reports whether the dual of pods is a price per pod that fits, not per slot:
+// when all pods are alike. A search of whole nodes may have raised the total since.
+func perPod(p *packing.Problem, b *packing.Bound, classes []int) bool {
+	if b.Kind == packing.BoundShape {
+		return true
+	}
+	if b.Kind != packing.BoundWholeNodes {
+		return false
+	}
+	for k, v := range b.Duals {
+		if v != 0 && (k == len(p.Dims) || p.Dims[k] != "pods") {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(classes, func(c int) bool { return !slices.Equal(p.Classes[c].Need, p.Classes[classes[0]].Need) })
 }
 
 // groupProof checks a bound that prices pods under different rules apart: the groups
