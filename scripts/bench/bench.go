@@ -120,12 +120,14 @@ func (b *bench) plan(c testCase) (report.Row, error) {
 		Ratio: over(p.Summary.LaunchPrice, row.Bound), WorstRatio: over(p.Summary.LaunchPriceWorst, row.Bound),
 	}
 	row.Kerf = k
+	independent := recheck.Independent{Columns: bound.Cap(columns, demand), Low: lp.Total, High: capped.Primal, Best: row.Bound}
+	k.OwnConfirmed = recheck.Confirmed(p, independent)
 	if run.differs {
 		row.Faults = append(row.Faults, "two runs on the same input gave different plans")
 	}
 	for _, f := range []recheck.Faults{
 		recheck.Plan(snap.Pods, p, view),
-		recheck.Bounds(p, demand, recheck.Independent{Columns: bound.Cap(columns, demand), Low: lp.Total, High: capped.Primal, Best: row.Bound}),
+		recheck.Bounds(p, demand, independent),
 	} {
 		row.Faults = append(row.Faults, f.List...)
 		if f.More > 0 {

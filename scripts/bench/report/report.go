@@ -58,17 +58,19 @@ type Cost struct {
 // Kerf is the planner's side of a row.
 type Kerf struct {
 	Cost
-	Stages      Stages         `json:"stages"`
-	Classes     int            `json:"classes"` // of equal pods
-	RSSBefore   int64          `json:"rssBeforeBytes"`
-	RSSPeak     int64          `json:"rssPeakBytes"` // 0 = the system does not tell
-	Nodes       int            `json:"nodes"`
-	Price       snapshot.Price `json:"priceMicros"`
-	Worst       snapshot.Price `json:"worstPriceMicros"` // every launch at its dearest option
-	OwnBound    snapshot.Price `json:"ownBoundMicros"`
-	Unscheduled int            `json:"unscheduled"`
-	Ratio       float64        `json:"priceOverBound"`
-	WorstRatio  float64        `json:"worstOverBound"`
+	Stages    Stages         `json:"stages"`
+	Classes   int            `json:"classes"` // of equal pods
+	RSSBefore int64          `json:"rssBeforeBytes"`
+	RSSPeak   int64          `json:"rssPeakBytes"` // 0 = the system does not tell
+	Nodes     int            `json:"nodes"`
+	Price     snapshot.Price `json:"priceMicros"`
+	Worst     snapshot.Price `json:"worstPriceMicros"` // every launch at its dearest option
+	OwnBound  snapshot.Price `json:"ownBoundMicros"`
+	// OwnConfirmed: the independent solver proves as much as OwnBound.
+	OwnConfirmed bool    `json:"ownBoundConfirmed"`
+	Unscheduled  int     `json:"unscheduled"`
+	Ratio        float64 `json:"priceOverBound"`
+	WorstRatio   float64 `json:"worstOverBound"`
 }
 
 // Stages splits the CPU seconds of a plan: reading and grouping pods, the solver on

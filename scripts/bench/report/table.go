@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -75,7 +76,7 @@ func (t *table) markdown(w io.Writer) error {
 // rows builds the table of figures. Drawn workloads and named ones go apart.
 func (r *Run) rows(drawn bool) *table {
 	t := &table{
-		head: []string{"workload", "pool", "bound $/h", "Kerf $/h", "/ bound", "worst option", "nodes", "CPU ms", "of it solve", "us/pod rest",
+		head: []string{"workload", "pool", "bound $/h", "Kerf $/h", "/ bound", "/ own bound", "worst option", "nodes", "CPU ms", "of it solve", "us/pod rest",
 			"allocs", "peak MiB", "Karpenter $/h", "/ bound", "nodes", "CPU s", "CPU ratio"},
 		left: map[int]bool{0: true, 1: true},
 	}
@@ -104,9 +105,9 @@ func kerfCells(row *Row) []string {
 	k := row.Kerf
 	switch {
 	case row.NotBuilt != "":
-		return make([]string, 8)
-	case k == nil:
 		return make([]string, 9)
+	case k == nil:
+		return make([]string, 10)
 	}
 	cost := price(k.Price)
 	if k.Unscheduled > 0 {
@@ -120,7 +121,14 @@ func kerfCells(row *Row) []string {
 		solve = fmt.Sprintf("%.2f", k.Stages.Solve*1e3)
 		rest = fmt.Sprintf("%.2f", (k.Stages.Group+k.Stages.Write)/float64(row.Pods)*1e6)
 	}
-	return []string{cost, fmt.Sprintf("%.4f", k.Ratio), fmt.Sprintf("%.3f", k.WorstRatio), fmt.Sprint(k.Nodes),
+	own := ""
+	if k.OwnBound > 0 {
+		own = fmt.Sprintf("%.4f", float64(k.Price)/float64(k.OwnBound))
+		if !k.OwnConfirmed {
+			own += " *"
+		}
+	}
+	return []string{cost, fmt.Sprintf("%.4f", k.Ratio), own, fmt.Sprintf("%.3f", k.WorstRatio), fmt.Sprint(k.Nodes),
 		fmt.Sprintf("%.2f", k.CPU*1e3), solve, rest, count(k.Allocs), mebibytes(k.RSSPeak)}
 }
 
@@ -178,6 +186,9 @@ func (r *Run) about() []string {
 	}
 	if r.Seed != 0 {
 		lines = append(lines, fmt.Sprintf("Seed of the drawn workloads: %d (repeat them with -seed %d).", r.Seed, r.Seed))
+	}
+	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Kerf != nil && !row.Kerf.OwnConfirmed }) {
+		lines = append(lines, "Own bound: the one that the plan carries; with * it claims more than the independent solver proves, and counts for nothing here.")
 	}
 	if w := r.World; w != nil {
 		lines = append(lines, fmt.Sprintf("Running cluster: %d nodes, %d running and %d pending pods planned in %.0f ms CPU (%d pods onto existing nodes, %d launches); resident memory %s MiB before, %s MiB at the peak.",
