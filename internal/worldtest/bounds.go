@@ -103,7 +103,8 @@ func proof(b *packing.Bound, i int) []string {
 	if float64(b.Linear) > proved*(1+1e-6) {
 		bad = append(bad, fmt.Sprintf("bound %d: claims %d, its duals prove %g", i, b.Linear, proved))
 	}
-	if b.Kind != packing.BoundWholeNodes && b.Total > b.Linear {
+	searched := b.Kind == packing.BoundWholeNodes || b.Kind == packing.BoundOptimum || b.Kind == packing.BoundGroups || b.Kind == packing.BoundContents
+	if !searched && b.Total > b.Linear {
 		bad = append(bad, fmt.Sprintf("bound %d: total %d is above what is proved, %d", i, b.Total, b.Linear))
 	}
 	return bad
@@ -131,7 +132,7 @@ func undercut(p *packing.Problem, b *packing.Bound, t int, classes []int) []stri
 			switch {
 			case k == len(p.Dims):
 				worth += v // the forced node count
-			case perPod(p, b, classes):
+			case perPod(b):
 				if p.Dims[k] == "pods" {
 					worth += v * float64(min(holds, int64(b.Pods)))
 				}
@@ -150,22 +151,12 @@ func undercut(p *packing.Problem, b *packing.Bound, t int, classes []int) []stri
 	return bad
 }
 
-// perPod reports whether the dual of pods is a price per pod that fits, not per slot:
-// when all pods are alike. A search of whole nodes may have raised the total since.
-func perPod(p *packing.Problem, b *packing.Bound, classes []int) bool {
-	if b.Kind == packing.BoundShape {
-		return true
-	}
-	if b.Kind != packing.BoundWholeNodes {
-		return false
-	}
-	for k, v := range b.Duals {
-		if v != 0 && (k == len(p.Dims) || p.Dims[k] != "pods") {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(classes, func(c int) bool { return !slices.Equal(p.Classes[c].Need, p.Classes[classes[0]].Need) })
-}
+// optimum is the kind of a bound for pods that are all alike: no set of whole nodes
+// costs less. Its duals are as in BoundShape.
+const optimum packing.BoundKind = "optimum"
+
+// perPod reports whether the dual of pods is a price per pod that fits, not per slot.
+func perPod(b *packing.Bound) bool { return b.Kind == packing.BoundShape || b.Kind == optimum }
 
 // groupProof checks a bound that prices pods under different rules apart: the groups
 // are exactly the classes of the market by rules, what they are worth adds up, and no
