@@ -206,7 +206,7 @@ func (s *solver) shapeOptimum(b *Bound, caps, prices, need []int64) {
 		}
 	}
 	if t := cost[b.Pods]; t > b.Total && t < math.MaxInt64 {
-		b.Kind, b.Total = BoundWholeNodes, t
+		b.Kind, b.Total = BoundOptimum, t
 	}
 }
 

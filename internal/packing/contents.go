@@ -27,7 +27,7 @@ type ClassPrice struct {
 
 // contentsBound raises a bound by the prices that packing found for the classes.
 func (s *solver) contentsBound(b *Bound, sigs []int, inLaunch, caps, prices []int64) {
-	if len(sigs) != 1 || b.Kind == BoundShape || s.pis == nil {
+	if len(sigs) != 1 || b.Kind == BoundShape || b.Kind == BoundOptimum || s.pis == nil {
 		return
 	}
 	pr := &proof{d: s.d}

@@ -46,22 +46,37 @@ func (s *solver) solveExact() bool {
 	e.single(weight)
 	placedAt, from := e.existing()
 	part, cost := e.partition()
-	// The least price; with equal prices the most pods on nodes that exist.
-	bestS, bestCost := 0, int64(-1)
+	homeless := 0 // no new node can hold them even alone
+	for i := range e.pod {
+		if e.best[1<<i] < 0 {
+			if s.fitsSomewhere(e.pod[i]) {
+				return false // limits or minValues keep it out here: other weights may not
+			}
+			homeless |= 1 << i
+		}
+	}
+	// The most pods placed, then the least price, then the most pods on nodes that
+	// exist.
+	bestS, bestCost, bestOut := 0, int64(-1), len(e.pod)+1
 	for sub := 0; sub <= e.full; sub++ {
-		c := cost[e.full&^sub]
-		if !placedAt[sub] || c < 0 {
+		if !placedAt[sub] {
 			continue
 		}
-		if bestCost < 0 || c < bestCost || (c == bestCost && bits.OnesCount(uint(sub)) > bits.OnesCount(uint(bestS))) {
-			bestS, bestCost = sub, c
+		out := bits.OnesCount(uint(e.full &^ sub & homeless))
+		c := cost[e.full&^sub&^homeless]
+		if c < 0 || out > bestOut {
+			continue
+		}
+		more := bits.OnesCount(uint(sub)) - bits.OnesCount(uint(bestS))
+		if out < bestOut || c < bestCost || (c == bestCost && more > 0) {
+			bestS, bestCost, bestOut = sub, c, out
 		}
 	}
 	if bestCost < 0 {
-		return false // some pod has no place: the general way says which
+		return false
 	}
 	var nodes []*pnode
-	for rest := e.full &^ bestS; rest != 0; rest &^= part[rest] {
+	for rest := e.full &^ bestS &^ homeless; rest != 0; rest &^= part[rest] {
 		n := e.node[part[rest]]
 		nodes = append(nodes, &n)
 	}
@@ -75,6 +90,11 @@ func (s *solver) solveExact() bool {
 	s.nodes = nodes
 	e.place(from, bestS)
 	clear(s.left)
+	for i, c := range e.pod {
+		if (e.full&^bestS&homeless)&(1<<i) != 0 {
+			s.left[c]++
+		}
+	}
 	return true
 }
 
@@ -117,6 +137,21 @@ func (s *solver) home(c int) (int32, bool) {
 		})
 	}
 	return weight, found
+}
+
+// fitsSomewhere reports whether any offer that the class allows could hold one pod.
+func (s *solver) fitsSomewhere(c int) bool {
+	cl := &s.p.Classes[c]
+	found := false
+	for t := range s.p.Templates {
+		if t < len(cl.Offers) && cl.Offers[t] != nil {
+			tm := &s.p.Templates[t]
+			cl.Offers[t].Members(func(o int) {
+				found = found || covers(tm.Types[tm.Offers[o].Type].Alloc, cl.Need)
+			})
+		}
+	}
+	return found
 }
 
 func (e *exact) load() {

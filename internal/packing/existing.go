@@ -3,7 +3,8 @@ package packing
 import "slices"
 
 // fillExisting puts pods on nodes that exist or are in flight: classes that no
-// offer can host first, then as given (largest first); nodes in their order. A class
+// offer can host first, the smallest first so that the most of them run; then the
+// others as given (largest first); nodes in their order. A class
 // that did not fit a node never fits it later, so afterwards no pod that is left
 // fits any node.
 func (s *solver) fillExisting() {
@@ -18,7 +19,11 @@ func (s *solver) fillExisting() {
 	s.clashed = make([]map[int]bool, n)
 	finders := map[*uint64]*finder{}
 	pass := func(homeless bool) {
-		for c := range s.p.Classes {
+		for i := range s.p.Classes {
+			c := i
+			if homeless {
+				c = len(s.p.Classes) - 1 - i
+			}
 			cl := &s.p.Classes[c]
 			if s.left[c] == 0 || len(cl.Nodes) == 0 || s.homeless(c) != homeless {
 				continue

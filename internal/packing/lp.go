@@ -183,7 +183,7 @@ func primal(g *group, demand, y []float64) []float64 {
 	}
 	var rows []int
 	for r := range g.d {
-		if y[r] > 0 {
+		if y[r] > 0 && demand[r] > 0 {
 			rows = append(rows, r)
 		}
 	}
@@ -250,7 +250,7 @@ func solveSquare(g *group, rows, tight, pick []int, demand []float64) ([]float64
 	v := make([]float64, k)
 	for i := range v {
 		v[i] = m[i][k] / m[i][i]
-		if v[i] < -1e-9 {
+		if !(v[i] >= -1e-9) || v[i] > 1e7 { // NaN, negative or beyond reason
 			return nil, false
 		}
 		v[i] = max(0, v[i])

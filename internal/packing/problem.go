@@ -192,6 +192,9 @@ const (
 	// BoundWholeNodes: every choice of whole nodes that costs less was searched, and
 	// none has room for the demand.
 	BoundWholeNodes BoundKind = "wholeNodes"
+	// BoundOptimum: all pods are alike, and no set of whole nodes that holds them
+	// costs less; the price per pod is as in BoundShape.
+	BoundOptimum BoundKind = "optimum"
 	// BoundGroups: as BoundResources, with prices apart for pods under different
 	// rules (Groups): pods that may not use the cheapest offers are worth more.
 	BoundGroups BoundKind = "groups"
