@@ -181,7 +181,7 @@ func (s *solver) shapeBound(b *Bound, caps, prices, need []int64) {
 // shapeOptimum finds the least price of whole nodes for pods that are all alike, by
 // the least price for every smaller number of them.
 func (s *solver) shapeOptimum(b *Bound, caps, prices, need []int64) {
-	const most = 20_000
+	const most = 4_000 // beyond, one odd node is nothing against the rest
 	if b.Pods > most {
 		return
 	}
@@ -198,11 +198,15 @@ func (s *solver) shapeOptimum(b *Bound, caps, prices, need []int64) {
 		}
 	}
 	ks := slices.Sorted(maps.Keys(least))
+	ps := make([]int64, len(ks))
+	for i, k := range ks {
+		ps[i] = least[k]
+	}
 	cost := make([]int64, b.Pods+1)
 	for n := 1; n <= b.Pods; n++ {
 		cost[n] = math.MaxInt64
-		for _, k := range ks {
-			cost[n] = min(cost[n], cost[max(0, n-k)]+least[k])
+		for i, k := range ks {
+			cost[n] = min(cost[n], cost[max(0, n-k)]+ps[i])
 		}
 	}
 	if t := cost[b.Pods]; t > b.Total && t < math.MaxInt64 {

@@ -14,11 +14,13 @@ type spreader struct {
 	order []int32 // classes, most valuable first
 	val   []float64
 
-	bins []int     // open nodes
-	left []int64   // by open node, stride d
-	room []float64 // left in value units, stride d
-	a    []int32   // contents: open node x class
-	rest []int     // pods not placed, by class
+	bins  []int     // open nodes
+	left  []int64   // by open node, stride d
+	room  []float64 // left in value units, stride d
+	a     []int32   // contents: open node x class
+	rest  []int     // pods not placed, by class
+	score []float64 // by open node, for the class at hand
+	mixed bool      // some bin does not take every class
 
 	small float64 // value that may stay unplaced in bulk
 }
@@ -26,6 +28,9 @@ type spreader struct {
 func newSpreader(g *group, y []float64) *spreader {
 	n := len(g.classes)
 	sp := &spreader{g: g, y: y, order: make([]int32, n), val: make([]float64, n), rest: make([]int, n)}
+	for b := range g.bins {
+		sp.mixed = sp.mixed || g.bins[b].allow != nil
+	}
 	for c := range n {
 		sp.order[c] = int32(c)
 		sp.val[c] = value(g.d, g.req(c), y)
@@ -50,6 +55,7 @@ func (sp *spreader) run(bins []int, count []int, fuller float64) float64 {
 	sp.room = slices.Grow(sp.room[:0], k*d)[:k*d]
 	sp.a = slices.Grow(sp.a[:0], k*n)[:k*n]
 	clear(sp.a)
+	sp.score = slices.Grow(sp.score[:0], k)[:k]
 	inv := make([]float64, k)
 	for i, b := range bins {
 		copy(sp.left[i*d:], g.cap(b))
@@ -69,26 +75,10 @@ func (sp *spreader) run(bins []int, count []int, fuller float64) float64 {
 		for r := range d {
 			need[r] = float64(req[r]) * sp.y[r]
 		}
+		// Only the node that takes a pod changes its score.
+		best := sp.scoreAll(c, need, fuller, inv)
 		for left := count[c]; left > 0; left-- {
-			best, bestS := -1, math.Inf(-1)
-			for i := range k {
-				l := sp.left[i*d : (i+1)*d]
-				if !covers(l, req) || !g.takes(bins[i], int(c)) || (g.single[c] && sp.a[i*n+int(c)] > 0) || (g.clash != nil && sp.clashes(i*n, c)) {
-					continue
-				}
-				dot, norm := 0.0, 1e-9
-				for r := range d {
-					v := sp.room[i*d+r]
-					dot += float64(v * need[r])
-					norm += float64(v * v)
-				}
-				norm = math.Sqrt(norm)
-				s := dot/(norm*sp.val[c]) - float64(fuller*norm)*inv[i]
-				if s > bestS {
-					best, bestS = i, s
-				}
-			}
-			if best < 0 {
+			if best < 0 || math.IsInf(sp.score[best], -1) {
 				sp.rest[c] = left
 				lost += float64(left) * sp.val[c]
 				break
@@ -98,9 +88,95 @@ func (sp *spreader) run(bins []int, count []int, fuller float64) float64 {
 				sp.room[best*d+r] -= need[r]
 			}
 			sp.a[best*n+int(c)]++
+			if left > 1 {
+				sp.score[best] = sp.scoreOf(best, c, need, fuller*inv[best])
+				best = top(sp.score[:k])
+			}
 		}
 	}
 	return lost
+}
+
+// scoreAll scores every open node for class c and returns the best, -1 if there is no
+// node. It is scoreOf for all, with what does not change taken out of the loop.
+func (sp *spreader) scoreAll(c int32, need []float64, fuller float64, inv []float64) int {
+	g, d := sp.g, sp.g.d
+	if g.clash != nil || g.single[c] || d < 2 || sp.mixed {
+		best := -1
+		for i := range inv {
+			sp.score[i] = sp.scoreOf(i, c, need, fuller*inv[i])
+			if best < 0 || sp.score[i] > sp.score[best] {
+				best = i
+			}
+		}
+		return best
+	}
+	req := g.req(int(c))
+	r0, r1, n0, n1 := req[0], req[1], need[0], need[1]
+	scale := 1 / sp.val[c]
+	best, at := math.Inf(-1), 0
+nodes:
+	for i := range inv {
+		left := sp.left[i*d : i*d+d]
+		sp.score[i] = math.Inf(-1)
+		if left[0] < r0 || left[1] < r1 {
+			continue
+		}
+		room := sp.room[i*d : i*d+d]
+		dot := float64(room[0]*n0) + float64(room[1]*n1)
+		norm := 1e-9 + float64(room[0]*room[0]) + float64(room[1]*room[1])
+		for r := 2; r < d; r++ {
+			if left[r] < req[r] {
+				continue nodes
+			}
+			dot += float64(room[r] * need[r])
+			norm += float64(room[r] * room[r])
+		}
+		norm = math.Sqrt(norm)
+		v := float64(dot/norm*scale) - float64(fuller*inv[i]*norm)
+		sp.score[i] = v
+		if v > best {
+			best, at = v, i
+		}
+	}
+	if len(inv) == 0 {
+		return -1
+	}
+	return at
+}
+
+// scoreOf tells how well class c suits open node i: the alignment of its need with the
+// room that is left, less a share for how roomy the node still is; -Inf if it does not
+// fit.
+func (sp *spreader) scoreOf(i int, c int32, need []float64, fuller float64) float64 {
+	g, d, n := sp.g, sp.g.d, len(sp.g.classes)
+	req := g.req(int(c))
+	for r, v := range sp.left[i*d : (i+1)*d] {
+		if v < req[r] {
+			return math.Inf(-1)
+		}
+	}
+	if !g.takes(sp.bins[i], int(c)) || (g.single[c] && sp.a[i*n+int(c)] > 0) || (g.clash != nil && sp.clashes(i*n, c)) {
+		return math.Inf(-1)
+	}
+	dot, norm := 0.0, 1e-9
+	for r, v := range sp.room[i*d : (i+1)*d] {
+		dot += float64(v * need[r])
+		norm += float64(v * v)
+	}
+	norm = math.Sqrt(norm)
+	return float64(dot/norm*(1/sp.val[c])) - float64(fuller*norm)
+}
+
+// top is the index of the first greatest value.
+func top(v []float64) int {
+	best, at := v[0], 0
+	for i, x := range v {
+		if x > best {
+			best, at = x, i
+		}
+	}
+	return at
 }
 
 // clashes reports whether the node whose contents start at row holds a class that c
