@@ -151,12 +151,8 @@ func undercut(p *packing.Problem, b *packing.Bound, t int, classes []int) []stri
 	return bad
 }
 
-// optimum is the kind of a bound for pods that are all alike: no set of whole nodes
-// costs less. Its duals are as in BoundShape.
-const optimum packing.BoundKind = "optimum"
-
 // perPod reports whether the dual of pods is a price per pod that fits, not per slot.
-func perPod(b *packing.Bound) bool { return b.Kind == packing.BoundShape || b.Kind == optimum }
+func perPod(b *packing.Bound) bool { return b.Kind == packing.BoundShape || b.Kind == packing.BoundOptimum }
 
 // groupProof checks a bound that prices pods under different rules apart: the groups
 // are exactly the classes of the market by rules, what they are worth adds up, and no
