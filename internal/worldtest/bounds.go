@@ -152,7 +152,9 @@ func undercut(p *packing.Problem, b *packing.Bound, t int, classes []int) []stri
 }
 
 // perPod reports whether the dual of pods is a price per pod that fits, not per slot.
-func perPod(b *packing.Bound) bool { return b.Kind == packing.BoundShape || b.Kind == packing.BoundOptimum }
+func perPod(b *packing.Bound) bool {
+	return b.Kind == packing.BoundShape || b.Kind == packing.BoundOptimum
+}
 
 // groupProof checks a bound that prices pods under different rules apart: the groups
 // are exactly the classes of the market by rules, what they are worth adds up, and no
