@@ -11,6 +11,9 @@ type bin struct {
 	template, typ, offer int
 	price                int64   // what plans compare: offer price and cost per node
 	book                 []int64 // what a node counts against limits
+	// floor is what every type holds that minValues keeps among the options; nil: the
+	// type's own allocatable.
+	floor []int64
 	// allow are the classes of the group that may go here; nil: all of them.
 	allow Bitset
 }

@@ -142,10 +142,28 @@ func (s *solver) bound(sigs []int, inLaunch []int64, live func(int) bool) Bound 
 	if shapes == 1 {
 		s.shapeBound(&b, exact, prices, needs)
 	}
-	s.wholeNodes(&b, caps, prices)
-	s.contentsBound(&b, sigs, inLaunch, caps, prices)
-	s.groupsBound(&b, sigs, inLaunch, live)
+	// Closer bounds are worth their search only where there is something to close.
+	if price := s.priceOf(sigs); price > b.Total+b.Total/500 {
+		s.wholeNodes(&b, caps, prices)
+		s.contentsBound(&b, sigs, inLaunch, caps, prices)
+		s.groupsBound(&b, sigs, inLaunch, live)
+	}
 	return b
+}
+
+// priceOf is what the nodes that hold classes of some signatures cost.
+func (s *solver) priceOf(sigs []int) int64 {
+	in := make([]bool, len(s.sigs))
+	for _, i := range sigs {
+		in[i] = true
+	}
+	p := int64(0)
+	for _, n := range s.nodes {
+		if in[s.sigOf[n.contents[0].Class]] {
+			p += n.price
+		}
+	}
+	return p
 }
 
 func total(y, demand []float64) int64 {

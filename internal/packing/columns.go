@@ -19,6 +19,7 @@ type master struct {
 	steps int
 	grid  *grid
 	gain  float64 // least relative gain of a new column
+	quick bool    // plain fills only
 }
 
 func newMaster(g *group, count []int, gr *grid) *master {
@@ -152,6 +153,9 @@ func (m *master) generate(y []float64) bool {
 		}
 	}
 	for _, plain := range []bool{true, false} { // plain fills are ten times quicker
+		if !plain && m.quick {
+			break // a rest needs no care
+		}
 		m.k.plain = plain
 		for b := range m.g.bins {
 			if up*value(m.g.d, m.g.cap(b), y) <= m.goal(b) {
@@ -166,7 +170,7 @@ func (m *master) generate(y []float64) bool {
 			return true
 		}
 	}
-	if added || m.n > 64 {
+	if added || m.n > 64 || m.quick {
 		return added
 	}
 	if m.grid != nil {

@@ -26,6 +26,7 @@ func (s *solver) packColumns(g *group, count []int, pool [][]int32, whole bool) 
 		}
 		m := newMaster(g, left, gr)
 		gr = nil // only the first program is worth exact prices
+		m.quick = !whole
 		if !m.crash() {
 			return nil, 0
 		}

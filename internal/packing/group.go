@@ -22,7 +22,7 @@ const (
 	someClasses = 64
 	// lumpyLoss is the share of whole nodes that spreading leaves empty before pods
 	// count as lumpy; lumpyPrice the same for a plan, against the resource bound.
-	lumpyLoss  = 0.012
+	lumpyLoss  = 0.006
 	lumpyPrice = 1.01
 	divePods   = 250 // up to here both searches run and the cheaper plan wins
 )
@@ -200,9 +200,9 @@ func (s *solver) packGreedy(g *group, count []int) []pattern {
 func (s *solver) bulkColumns(g *group, left []int, known [][]int32) (out []pattern, pool [][]int32, lp float64) {
 	_, df := g.demandOf(left)
 	y := duals(g.d, g.caps, g.prices, df)
-	within, gain, steps := 0.03, 1e-3, 3000
+	within, gain, steps := 0.12, 4e-4, 3000
 	if len(left) > fewClasses {
-		within, gain, steps = 0.1, 3e-4, 9000
+		within, gain, steps = 0.15, 3e-4, 9000
 	}
 	sub := g.promising(y, left, within)
 	m := newMaster(sub, left, newGrid(sub, nil))
@@ -235,9 +235,20 @@ func (g *group) promising(y []float64, count []int, within float64) *group {
 	for c := range pi {
 		pi[c] = value(g.d, g.req(c), y)
 	}
+	// No fill is worth more than the room: bins are filled from the best room down, and
+	// not at all once their room is out of reach.
 	full := make([]float64, len(g.bins))
-	top := 0.0
+	order := make([]int, len(g.bins))
 	for b := range g.bins {
+		full[b] = value(g.d, g.cap(b), y) / float64(max(g.prices[b], 1))
+		order[b] = b
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(full[b], full[a]) })
+	top := 0.0
+	for _, b := range order {
+		if full[b] < (1-within)*top {
+			break
+		}
 		full[b] = k.best(b, pi, y, 3) / float64(max(g.prices[b], 1))
 		top = max(top, full[b])
 	}

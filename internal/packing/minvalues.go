@@ -78,3 +78,49 @@ func (s *solver) admit(tm *Template, typ int, use []int64, allowed Bitset) []int
 	}
 	return b
 }
+
+// floor is the room that nodes of a type may use, and what they count against limits.
+// Where minValues wants other types among the options that hold less than this one,
+// the room shrinks to what they all hold, by the types that cost the least of it; nil
+// if limits or minValues refuse the type.
+func (s *solver) floor(tm *Template, typ int, allowed Bitset) (floor, book []int64) {
+	use := tm.Types[typ].Alloc
+	if book = s.admit(tm, typ, use, allowed); book != nil || len(tm.MinValues) == 0 {
+		return nil, book
+	}
+	usable := make([]bool, len(tm.Types))
+	for o := range tm.Offers {
+		t := tm.Offers[o].Type
+		usable[t] = usable[t] || (allowed.Has(o) && tm.Offers[o].Count == 0 && (tm.Types[typ].Exotic || !tm.Types[t].Exotic) &&
+			s.withinLimits(tm.Pool, tm.Types[t].Capacity))
+	}
+	floor = slices.Clone(use)
+	const most = 50 // Karpenter: minValues is at most 50
+	for range most {
+		next, share := -1, 0.0
+		for t := range tm.Types {
+			if !usable[t] || covers(tm.Types[t].Alloc, floor) {
+				continue
+			}
+			kept := 1.0
+			for r, v := range tm.Types[t].Alloc {
+				if floor[r] > 0 {
+					kept = min(kept, float64(v)/float64(floor[r]))
+				}
+			}
+			if kept > share {
+				next, share = t, kept
+			}
+		}
+		if next < 0 {
+			return nil, nil
+		}
+		for r, v := range tm.Types[next].Alloc {
+			floor[r] = min(floor[r], v)
+		}
+		if book = s.admit(tm, typ, floor, allowed); book != nil {
+			return floor, book
+		}
+	}
+	return nil, nil
+}

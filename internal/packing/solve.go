@@ -175,7 +175,7 @@ func (s *solver) buildGroups(sg *sig, w int32) []*group {
 	}
 	fits := func(bins []bin, need []int64) bool {
 		for i := range bins {
-			if covers(s.p.Templates[bins[i].template].Types[bins[i].typ].Alloc, need) {
+			if covers(s.roomOf(bins[i]), need) {
 				return true
 			}
 		}
@@ -184,7 +184,7 @@ func (s *solver) buildGroups(sg *sig, w int32) []*group {
 	topOf := func(bins []bin) []int64 {
 		top := make([]int64, s.d)
 		for i := range bins {
-			for r, v := range s.p.Templates[bins[i].template].Types[bins[i].typ].Alloc {
+			for r, v := range s.roomOf(bins[i]) {
 				top[r] = max(top[r], v)
 			}
 		}
@@ -240,12 +240,12 @@ func (s *solver) templateBins(t int, allowed Bitset) (plain, exotic []bin) {
 		if of.Type != last {
 			flush()
 			last = -1
-			book := s.admit(tm, of.Type, tm.Types[of.Type].Alloc, allowed)
+			floor, book := s.floor(tm, of.Type, allowed)
 			if book == nil {
 				continue
 			}
 			last = of.Type
-			cur = bin{template: t, typ: of.Type, offer: o, price: of.Price + s.p.CostPerNode, book: book}
+			cur = bin{template: t, typ: of.Type, offer: o, price: of.Price + s.p.CostPerNode, book: book, floor: floor}
 			continue
 		}
 		if betterOffer(tm, o, cur.offer) {
@@ -254,6 +254,14 @@ func (s *solver) templateBins(t int, allowed Bitset) (plain, exotic []bin) {
 	}
 	flush()
 	return plain, exotic
+}
+
+// roomOf is what may be put on a bin.
+func (s *solver) roomOf(b bin) []int64 {
+	if b.floor != nil {
+		return b.floor
+	}
+	return s.p.Templates[b.template].Types[b.typ].Alloc
 }
 
 // betterOffer orders offers by (reserved first, price, type, zone, capacity type).
@@ -279,7 +287,7 @@ func (g *group) setBins(s *solver, bins []bin) {
 	g.caps = make([]int64, 0, len(bins)*g.d)
 	g.prices = make([]int64, 0, len(bins))
 	for _, b := range bins {
-		g.caps = append(g.caps, s.p.Templates[b.template].Types[b.typ].Alloc...)
+		g.caps = append(g.caps, s.roomOf(b)...)
 		g.prices = append(g.prices, b.price)
 	}
 	roundDown(g.d, g.caps, steps(g.d, g.need))
