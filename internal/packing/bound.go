@@ -9,9 +9,6 @@ import (
 // bounds certifies a lower bound for the pods in the launches, market by market:
 // groups of classes that share no offer cannot share a node, so their bounds add.
 func (s *solver) bounds() []Bound {
-	type part struct {
-		sigs map[int]bool
-	}
 	inLaunch := make([]int64, len(s.p.Classes))
 	active := map[int32]bool{}
 	for _, n := range s.nodes {

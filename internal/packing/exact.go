@@ -21,7 +21,7 @@ type exact struct {
 	clash []int     // by pod: pods it may not share a node with
 	best  []int64   // by subset: least price as one new node
 	node  []pnode   // by subset: that node
-	// nonexotic says, per pod, that an ordinary type can hold it.
+	// plain says, per pod, that an ordinary type can hold it.
 	plain []bool
 }
 
@@ -206,10 +206,10 @@ func (e *exact) single(weight int32) {
 		if e.quarrels(sub) {
 			continue
 		}
-		exotic := true // exotic types only for pods that have nothing else
+		exotic := false // exotic types only with a pod that has nothing else
 		for i := range e.pod {
-			if sub&(1<<i) != 0 && e.plain[i] {
-				exotic = false
+			if sub&(1<<i) != 0 && !e.plain[i] {
+				exotic = true
 			}
 		}
 		e.cheapest(sub, weight, exotic)

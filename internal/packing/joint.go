@@ -1,9 +1,6 @@
 package packing
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // Sizes up to which classes under different rules are packed as one problem.
 const (
@@ -132,6 +129,13 @@ func (s *solver) solveGroups(groups []*group, w int32) {
 		s.fillReserved(g, w)
 		s.fillSpare(g)
 	}
+	// Nodes that only some pods can justify come first: others may use their room.
+	special := slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return !g.exotic })
+	s.inTurn(special, w)
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return g.exotic })
+	for _, g := range groups {
+		s.fillSpare(g)
+	}
 	pods := 0
 	for _, g := range groups {
 		for _, c := range g.classes {
@@ -146,19 +150,13 @@ func (s *solver) solveGroups(groups []*group, w int32) {
 	price, left := s.openPrice(before), sumOf(s.left)
 	turn := s.mark()
 	s.restore(before)
-	if g := s.joint(plainOnly(groups), w); g != nil {
+	if g := s.joint(groups, w); g != nil {
 		s.solveGroup(g, w)
-		rest := slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return !g.exotic })
-		s.inTurn(rest, w)
 		if l := sumOf(s.left); l < left || (l == left && s.openPrice(before) < price) {
 			return
 		}
 	}
 	s.restore(turn)
-}
-
-func plainOnly(groups []*group) []*group {
-	return slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return g.exotic })
 }
 
 // inTurn solves groups one after another, each using the room that earlier ones left.
@@ -212,31 +210,4 @@ func (s *solver) openPrice(m mark) int64 {
 		}
 	}
 	return p
-}
-
-// worstNodes lists the live nodes of a weight by the price of their free room.
-func (s *solver) worstNodes(w int32, most int) []*pnode {
-	type loss struct {
-		n *pnode
-		v int64
-	}
-	var all []loss
-	for _, n := range s.nodes {
-		if n.dead || n.level != w || s.p.Templates[n.template].Offers[n.offer].Count > 0 {
-			continue
-		}
-		full := int64(0) // thousandths, cpu and memory together
-		for r := range min(2, s.d) {
-			if v := s.p.Templates[n.template].Types[n.typ].Alloc[r]; v > 0 {
-				full += n.use[r] / max(v/500, 1)
-			}
-		}
-		all = append(all, loss{n, n.price / 1000 * max(0, 1000-full)})
-	}
-	slices.SortStableFunc(all, func(a, b loss) int { return cmp.Compare(b.v, a.v) })
-	var out []*pnode
-	for _, l := range all[:min(most, len(all))] {
-		out = append(out, l.n)
-	}
-	return out
 }

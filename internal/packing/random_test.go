@@ -146,9 +146,9 @@ func brute(p *Problem) int64 {
 	}
 	exoticOnly := make([]bool, len(p.Classes))
 	cheapest := func(set []int) int64 {
-		exotic := true
+		exotic := len(set) == 0
 		for _, c := range set {
-			exotic = exotic && exoticOnly[c]
+			exotic = exotic || exoticOnly[c]
 		}
 		best := int64(-1)
 		for t := range p.Templates {

@@ -11,7 +11,7 @@ import (
 // BenchmarkPlan is the whole call: pods in memory to plan.
 func BenchmarkPlan(b *testing.B) {
 	for _, kind := range []string{workload.Uniform, workload.MixedWeb, workload.Diverse} {
-		for _, n := range []int{1000, 5000, 50000} {
+		for _, n := range []int{1000, 5000, 10000, 50000} {
 			if kind == workload.Diverse && n > 5000 {
 				continue // packing's time, measured by the bench command
 			}

@@ -29,7 +29,7 @@ func blame(w world, p planner) []string {
 		}
 		for _, pool := range v.Pools {
 			if pool.Code == plan.Unschedulable && hasMinValues(w.s, pool.NodePool) {
-				continue // testdata/disputed.txt: minValues over types of different shapes
+				continue // minValues over types of different shapes blames no single rule
 			}
 			without := acquit(w.s, ref, pool)
 			if without == nil {
