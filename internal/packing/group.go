@@ -205,7 +205,7 @@ func (s *solver) bulkColumns(g *group, left []int, known [][]int32) (out []patte
 		within, gain, steps = 0.15, 3e-4, 9000
 	}
 	sub := g.promising(y, left, within)
-	m := newMaster(sub, left, newGrid(sub, nil))
+	m := newMaster(sub, left, newGrid(sub, sub.efficientBins(y, 0.985)))
 	m.gain = gain
 	if !m.crash() {
 		return nil, nil, 0
