@@ -41,6 +41,8 @@ func compileRules(spec *snapshot.PodSpec) Rules {
 		r.Alternatives = [][]requirements.Requirement{base}
 		return r
 	}
+	invalid := ""
+terms:
 	for i := range spec.Required {
 		t := &spec.Required[i]
 		if len(t.Expressions)+len(t.Fields) == 0 {
@@ -52,9 +54,11 @@ func compileRules(spec *snapshot.PodSpec) Rules {
 			if err == nil && (e.Operator == requirements.OpGte || e.Operator == requirements.OpLte) {
 				err = fmt.Errorf("%s %s: Kubernetes has no such operator in pods; use Gt or Lt", e.Key, e.Operator)
 			}
-			if err != nil {
-				r.Alternatives = nil
-				return r.refuse(plan.InvalidSelector, fmt.Sprintf("required node affinity term %d: %s", i, err))
+			if err != nil { // kube-scheduler drops the term: it matches no node
+				if invalid == "" {
+					invalid = fmt.Sprintf("required node affinity term %d: %s", i, err)
+				}
+				continue terms
 			}
 			alt = append(alt, q)
 		}
@@ -62,6 +66,9 @@ func compileRules(spec *snapshot.PodSpec) Rules {
 		if len(t.Fields) > 0 && r.refused == "" {
 			r = r.refuse(plan.MatchFieldsUsed, fmt.Sprintf("required node affinity term %d uses matchFields, which name nodes that exist: no node is launched for it, and none that exists takes it", i))
 		}
+	}
+	if invalid != "" && len(r.Alternatives) == 0 {
+		return r.refuse(plan.InvalidSelector, invalid)
 	}
 	return r
 }

@@ -32,6 +32,8 @@ func TestRulesThatRefuseNewNodes(t *testing.T) {
 		{"no terms match nothing", snapshot.PodSpec{Required: []snapshot.NodeSelectorTerm{}}, "", 0},
 		{"unknown operator", snapshot.PodSpec{Required: []snapshot.NodeSelectorTerm{term(e("a", "Near", "1"))}}, plan.InvalidSelector, 0},
 		{"pool operator", snapshot.PodSpec{Required: []snapshot.NodeSelectorTerm{term(e("a", "Gte", "1"))}}, plan.InvalidSelector, 0},
+		{"an invalid term beside a valid one", snapshot.PodSpec{Required: []snapshot.NodeSelectorTerm{term(e("a", "Gt", "eight")), term(e("b", "In", "1"))}}, "", 1},
+		{"an invalid term before an empty one", snapshot.PodSpec{Required: []snapshot.NodeSelectorTerm{{}, term(e("a", "Gt", "eight"))}}, plan.InvalidSelector, 0},
 		{"matchFields", snapshot.PodSpec{Required: []snapshot.NodeSelectorTerm{{Fields: []snapshot.SelectorRequirement{e("metadata.name", "In", "n1")}}}}, plan.MatchFieldsUsed, 1},
 		{"avoids all pools", snapshot.PodSpec{Required: []snapshot.NodeSelectorTerm{term(avoid)}}, plan.RefusesNodePools, 1},
 		{"avoids all pools in one of two terms", snapshot.PodSpec{Required: []snapshot.NodeSelectorTerm{term(avoid), term(e("a", "Exists"))}}, "", 2},
