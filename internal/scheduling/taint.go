@@ -51,9 +51,9 @@ func tolerates(tol *snapshot.Toleration, t *snapshot.Taint) bool {
 	case "Gt", "Lt":
 		// The taint's value is compared with the toleration's: Gt tolerates taints
 		// above it.
-		want, err1 := strconv.ParseInt(tol.Value, 10, 64)
-		have, err2 := strconv.ParseInt(t.Value, 10, 64)
-		if err1 != nil || err2 != nil || tol.Key == "" {
+		want, ok1 := taintNumber(tol.Value)
+		have, ok2 := taintNumber(t.Value)
+		if !ok1 || !ok2 || tol.Key == "" {
 			return false
 		}
 		if tol.Operator == "Gt" {
@@ -62,6 +62,13 @@ func tolerates(tol *snapshot.Toleration, t *snapshot.Taint) bool {
 		return have < want
 	}
 	return false
+}
+
+// taintNumber reads a number as kube-scheduler compares it: decimal, 64 bits, without
+// a plus sign or leading zeros.
+func taintNumber(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == s
 }
 
 // ephemeral reports whether a taint is one that goes away while a node starts

@@ -27,6 +27,10 @@ func TestTolerates(t *testing.T) {
 		{"greater", snapshot.Toleration{Key: "n", Operator: "Gt", Value: "5"}, snapshot.Taint{Key: "n", Value: "6", Effect: "NoSchedule"}, true},
 		{"not greater", snapshot.Toleration{Key: "n", Operator: "Gt", Value: "6"}, snapshot.Taint{Key: "n", Value: "6", Effect: "NoSchedule"}, false},
 		{"less", snapshot.Toleration{Key: "n", Operator: "Lt", Value: "5"}, snapshot.Taint{Key: "n", Value: "4", Effect: "NoSchedule"}, true},
+		{"leading zero in the taint", snapshot.Toleration{Key: "n", Operator: "Gt", Value: "5"}, snapshot.Taint{Key: "n", Value: "06", Effect: "NoSchedule"}, false},
+		{"leading zero in the toleration", snapshot.Toleration{Key: "n", Operator: "Gt", Value: "05"}, snapshot.Taint{Key: "n", Value: "6", Effect: "NoSchedule"}, false},
+		{"plus sign", snapshot.Toleration{Key: "n", Operator: "Gt", Value: "+5"}, snapshot.Taint{Key: "n", Value: "6", Effect: "NoSchedule"}, false},
+		{"negative", snapshot.Toleration{Key: "n", Operator: "Gt", Value: "-5"}, snapshot.Taint{Key: "n", Value: "0", Effect: "NoSchedule"}, true},
 		{"no number", snapshot.Toleration{Key: "n", Operator: "Lt", Value: "5"}, snapshot.Taint{Key: "n", Value: "x", Effect: "NoSchedule"}, false},
 	}
 	for _, c := range cases {
