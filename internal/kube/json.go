@@ -152,7 +152,7 @@ func (j *jsonReader) array(element func(line int) error) error {
 		case c == ']':
 			return nil
 		case c == ',' && !first:
-			if c, err = j.space(); err != nil {
+			if _, err = j.space(); err != nil {
 				return j.fail(j.s.line+1, "%v", eof(err))
 			}
 		case !first:

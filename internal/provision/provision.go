@@ -28,8 +28,7 @@ type planner struct {
 	p    *packing.Problem
 	r    *packing.Result
 	out  *plan.Plan
-	refs []string // "namespace/name" of pods that were named already
-	next []int    // pods of each class given away so far
+	next []int // pods of each class given away so far
 }
 
 // maxRelaxing is how often pods that got no place are tried once more with their
@@ -48,6 +47,13 @@ func Plan(s *snapshot.Snapshot, c *catalog.Catalog, opts Options) *plan.Plan {
 		p = w.Problem()
 		r = packing.Solve(p)
 	}
+	return Write(s, c, w, p, r, opts)
+}
+
+// Write turns a packing into the plan that people read: classes become pods again,
+// sets become verdicts, duals become prices per core and GiB. It is the last part of
+// Plan, apart so that it can be measured alone.
+func Write(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *packing.Problem, r *packing.Result, opts Options) *plan.Plan {
 	pl := &planner{s: s, c: c, w: w, p: p, r: r, next: make([]int, len(w.Classes))}
 	pl.out = &plan.Plan{
 		Now: s.Now, Cluster: s.Cluster, Region: s.Region,

@@ -15,7 +15,6 @@ type nodeTable struct {
 	cols   map[string]*column
 	taints [][]snapshot.Taint // distinct sets
 	set    []int32            // by node
-	ports  []int32            // nodes that have host ports taken
 	open   packing.Bitset     // every node that is a target
 }
 

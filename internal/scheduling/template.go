@@ -274,6 +274,3 @@ func (t *Template) Type(o int) *catalog.Resolved { return &t.u.types[t.u.offers[
 func (t *Template) Daemons(o int) snapshot.Resources {
 	return t.daemons.groups[t.daemons.of[t.offerType[o]]].requests
 }
-
-// Offer is an offer of the template as a plan shows it.
-func (t *Template) offer(o int) *offer { return &t.u.offers[t.offers[o]] }

@@ -3,7 +3,6 @@ package worldtest
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -317,15 +316,6 @@ func taintsOf(values []string) []obj {
 			t["key"] = key
 		}
 		out = append(out, t)
-	}
-	return out
-}
-
-// stringMap is obj for labels and annotations.
-func merged(ms ...obj) obj {
-	out := obj{}
-	for _, m := range ms {
-		maps.Copy(out, m)
 	}
 	return out
 }
