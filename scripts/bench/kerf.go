@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"time"
 
+	"kerf.sh/kerf/internal/packing"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/provision"
 	"kerf.sh/kerf/internal/scheduling"
@@ -24,15 +25,10 @@ type planned struct {
 	differs bool
 }
 
-// Names of functions of the planner, as a profile has them.
-const (
-	planner = "kerf.sh/kerf/internal/"
-	solver  = "kerf.sh/kerf/internal/packing."
-)
-
 // planPods measures the whole call (pods in memory to plan), its peak memory, and
-// its stages. How much of the call is the solver comes from a profile of whole calls:
-// the solver alone, on a problem that is made, finds other caches and another heap.
+// its stages, each run alone. What reading, grouping and writing take with a single
+// pod is the same at every size (the catalogue under the pool's rules, mostly): it is
+// measured apart and not counted per pod.
 func (b *bench) planPods(s *snapshot.Snapshot) (planned, error) {
 	c := b.market.Catalog
 	var out planned
@@ -43,24 +39,41 @@ func (b *bench) planPods(s *snapshot.Snapshot) (planned, error) {
 	out.cost, out.repeats = measure.Median(whole), len(whole)
 	out.differs = !reflect.DeepEqual(first, out.plan)
 
-	group := measure.Median(measure.Repeat(b.mostRepeats(), b.repeatBudget(), func() {
-		w := scheduling.New(s, c)
-		w.Problem()
-		out.classes = len(w.Classes)
-	})).CPU.Seconds()
-	share, ok, err := measure.Share(planner, solver, b.repeatBudget(), call)
-	if err != nil {
-		return out, err
+	all := b.stages(s)
+	one := *s
+	one.Pods = s.Pods[:1]
+	fixed := b.stages(&one)
+	out.classes = all.classes
+	out.stages = report.Stages{
+		Known: true, Solve: all.solve, Fixed: fixed.group + fixed.write,
+		Group: max(0, all.group-fixed.group), Write: max(0, all.write-fixed.write),
 	}
-	if !ok {
-		return out, nil // stages unknown
-	}
-	cpu := out.cost.CPU.Seconds()
-	out.stages.Known = true
-	out.stages.Solve = cpu * share
-	out.stages.Group = min(group, cpu-out.stages.Solve)
-	out.stages.Write = cpu - out.stages.Solve - out.stages.Group
 	return out, nil
+}
+
+// staged is the CPU time of each stage of a plan, in seconds.
+type staged struct {
+	group, solve, write float64
+	classes             int
+}
+
+func (b *bench) stages(s *snapshot.Snapshot) staged {
+	var out staged
+	c := b.market.Catalog
+	cpu := func(f func()) float64 {
+		return measure.Median(measure.Repeat(4*b.mostRepeats(), b.repeatBudget(), f)).CPU.Seconds()
+	}
+	var w *scheduling.World
+	var p *packing.Problem
+	var r *packing.Result
+	out.group = cpu(func() {
+		w = scheduling.New(s, c)
+		p = w.Problem()
+	})
+	out.solve = cpu(func() { r = packing.Solve(p) })
+	out.write = cpu(func() { provision.Write(s, c, w, p, r, provision.Options{}) })
+	out.classes = len(w.Classes)
+	return out
 }
 
 // mostRepeats and repeatBudget say how often a short run is repeated: until it took

@@ -56,38 +56,3 @@ func TestPeakSeesAnAllocation(t *testing.T) {
 		t.Errorf("touching %d bytes moved the peak from %d to %d", size, m.Before, m.Peak)
 	}
 }
-
-// spin and spinOther are work that the profiler can tell apart.
-//
-//go:noinline
-func spin(d time.Duration) (n int) {
-	for start := cpuTime(); cpuTime()-start < d; {
-		n++
-	}
-	return n
-}
-
-//go:noinline
-func spinOther(d time.Duration) (n int) {
-	for start := cpuTime(); cpuTime()-start < d; {
-		n += 2
-	}
-	return n
-}
-
-func TestShareTellsPartsApart(t *testing.T) {
-	const here = "kerf.sh/kerf/scripts/bench/measure."
-	share, ok, err := Share(here, here+"spinOther", 400*time.Millisecond, func() {
-		spin(3 * time.Millisecond)
-		spinOther(9 * time.Millisecond)
-	})
-	if err != nil || !ok {
-		t.Fatalf("no share: ok %v, %v", ok, err)
-	}
-	if share < 0.5 || share > 0.95 {
-		t.Errorf("three quarters of the work are %.2f of the samples", share)
-	}
-	if _, ok, err := Share("no.such/package.", "no.such/package.F", 50*time.Millisecond, func() { spin(time.Millisecond) }); ok || err != nil {
-		t.Errorf("a share of nothing: ok %v, %v", ok, err)
-	}
-}

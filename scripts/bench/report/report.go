@@ -73,10 +73,12 @@ type Kerf struct {
 	WorstRatio   float64 `json:"worstOverBound"`
 }
 
-// Stages splits the CPU seconds of a plan: reading and grouping pods, the solver on
-// ready classes, writing the answer. They add up to the whole.
+// Stages splits the CPU seconds of a plan, each stage run alone: what every plan takes
+// whatever the pods, reading and grouping pods, the solver on ready classes, writing
+// the answer.
 type Stages struct {
-	Known bool    `json:"known"` // false: the run was too short to tell
+	Known bool    `json:"known"`
+	Fixed float64 `json:"fixedCPUSeconds"`
 	Group float64 `json:"groupCPUSeconds"`
 	Solve float64 `json:"solveCPUSeconds"`
 	Write float64 `json:"writeCPUSeconds"`
