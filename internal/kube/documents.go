@@ -129,13 +129,23 @@ func (s *stream) run() (found bool, err error) {
 			continue
 		}
 		s.r.UnreadByte()
-		if c == '{' || c == '[' {
+		if c == '[' || c == '{' && !s.flowYAML() {
 			err = s.json()
 		} else {
 			err = s.yaml(indent)
 		}
 		return s.document > 0 || err != nil, err
 	}
+}
+
+// flowYAML tells a YAML mapping in flow style, whose first key is not in quotes, from
+// a JSON object. The next byte is its brace.
+func (s *stream) flowYAML() bool {
+	b, _ := s.r.Peek(512) // short at the end of the input
+	if b = bytes.TrimLeft(b[1:], " \t\r\n"); len(b) == 0 {
+		return false
+	}
+	return b[0] == '_' || 'a' <= b[0] && b[0] <= 'z' || 'A' <= b[0] && b[0] <= 'Z'
 }
 
 func (s *stream) readError(err error) *Problem {
