@@ -102,7 +102,7 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer, environ []strin
 	if _, err := stdout.Write(out); err != nil {
 		return 0, fmt.Errorf("write the answer: %w", err)
 	}
-	o.notes(stderr, p, report)
+	o.notes(stderr, p, reading, report)
 	if !p.Complete {
 		return exitIncomplete, nil
 	}
@@ -201,16 +201,16 @@ func terminal(stdout io.Writer, environ []string) plan.TextOptions {
 }
 
 // notes names on stderr what the plan was made without.
-func (o *options) notes(stderr io.Writer, p *plan.Plan, report *kube.Report) {
+func (o *options) notes(stderr io.Writer, p *plan.Plan, reading *handler.Reading, report *kube.Report) {
 	for i := range p.Warnings {
 		if w := &p.Warnings[i]; w.Code == plan.CatalogueOfOther {
 			say(stderr, w.Detail)
 		}
 	}
-	for i := range report.Left {
-		say(stderr, "left out: "+leftOut(&report.Left[i]))
+	for i := range reading.Left {
+		say(stderr, reading.Left[i].Detail)
 	}
-	if n := len(report.Left); !p.Complete && (n == 0 || len(p.Incomplete) > 1) {
+	if n := len(reading.Left); !p.Complete && (n == 0 || len(p.Incomplete) > 1) {
 		say(stderr, "the reading is not complete: "+strings.Join(p.Incomplete, "; "))
 	}
 	total := 0

@@ -66,6 +66,27 @@ func TestSavedSnapshotGivesTheSamePlan(t *testing.T) {
 	}
 }
 
+func TestSavedSnapshotKeepsRemarks(t *testing.T) {
+	world := `{apiVersion: v1, kind: LimitRange, metadata: {name: l, namespace: ns}, spec: {limits: [{type: Container, defaultRequest: {cpu: "1"}}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: ns}, spec: {containers: [{name: c}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: ns}, spec: {containers: [{name: c}]}}
+`
+	saved := filepath.Join(t.TempDir(), "snapshot.json")
+	base := []string{"-o", "json", "-f"}
+	status, want, said := run(append([]string{"--now", "2026-03-04T12:00:00Z", "--save-snapshot", saved}, append(base, "-")...), world)
+	if status != 3 || !strings.Contains(want, "EmulatedAdmission") || !strings.Contains(said, "left out: ") {
+		t.Fatalf("exit %d: %s\n%s", status, said, want)
+	}
+	for range 2 { // read, then read what was saved of the reading
+		status, got, again := run(append([]string{"--save-snapshot", saved}, append(base, saved)...), "")
+		if status != 3 || got != want || again != said {
+			t.Errorf("exit %d: %s\n%s\nwant\n%s\n%s", status, again, got, said, want)
+		}
+	}
+}
+
 func TestShuffledFilesGiveTheSamePlan(t *testing.T) {
 	args := func(files ...string) []string {
 		out := []string{"--now", "2026-03-04T12:00:00Z", "-o", "json"}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,6 +89,18 @@ func read(sources []kube.Source, in handler.Input, now func() time.Time) (*handl
 	for i := range report.Left {
 		l := &report.Left[i]
 		r.Left = append(r.Left, plan.Warning{Object: object(l.Object), Code: plan.IncompleteReading, Detail: "left out: " + leftOut(l)})
+	}
+	for _, m := range s.Remarks {
+		w := plan.Warning{Object: m.Object, Code: plan.Code(m.Code), Detail: m.Detail}
+		if w.Code == plan.IncompleteReading {
+			r.Left = append(r.Left, w)
+		} else {
+			r.Warnings = append(r.Warnings, w)
+		}
+	}
+	s.Remarks = nil
+	for _, w := range slices.Concat(r.Warnings, r.Left) {
+		s.Remarks = append(s.Remarks, snapshot.Remark{Object: w.Object, Code: string(w.Code), Detail: w.Detail})
 	}
 	return r, report, nil
 }

@@ -36,6 +36,7 @@ func (r *reader) surroundings() {
 	if h := r.head; h != nil {
 		s.Cluster, s.Region, s.Now, s.Seed, s.Settings = h.Cluster, h.Region, h.Now.UTC(), h.Seed, h.Settings
 		s.Incomplete = append(s.Incomplete, h.Incomplete...)
+		s.Remarks = h.Remarks
 	}
 	s.Cluster, s.Region = orElse(o.Cluster, s.Cluster), orElse(o.Region, s.Region)
 	if !o.Now.IsZero() {

@@ -79,6 +79,7 @@ type savedHead struct {
 	Now        time.Time         `json:"now"`
 	Seed       uint64            `json:"seed"`
 	Incomplete []string          `json:"incomplete"`
+	Remarks    []snapshot.Remark `json:"remarks"`
 	Settings   snapshot.Settings `json:"settings"`
 }
 

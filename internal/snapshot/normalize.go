@@ -14,6 +14,9 @@ import (
 func (s *Snapshot) Normalize() {
 	slices.Sort(s.Incomplete)
 	s.Incomplete = slices.Compact(s.Incomplete)
+	slices.SortFunc(s.Remarks, func(a, b Remark) int {
+		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Detail, b.Detail))
+	})
 	normalize(s.Pods, func(p *Pod) id { return id{p.Namespace, p.Name, "", p.UID} })
 	normalize(s.Nodes, func(n *Node) id { return id{"", n.Name, "", n.UID} })
 	normalize(s.NodePools, func(p *NodePool) id { return id{"", p.Name, "", p.UID} })

@@ -39,6 +39,7 @@ func crowded() *Snapshot {
 		s.StorageClasses = append(s.StorageClasses, StorageClass{Name: name, Provisioner: fmt.Sprint(n)})
 		s.CSINodes = append(s.CSINodes, CSINode{Name: name, Drivers: map[string]int64{"d": n}})
 		s.Attachments = append(s.Attachments, VolumeAttachment{Name: name, Node: fmt.Sprint(n)})
+		s.Remarks = append(s.Remarks, Remark{Object: ns + "/" + name, Code: "EmulatedAdmission", Detail: fmt.Sprint(n)})
 		s.Budgets = append(s.Budgets, PodDisruptionBudget{Namespace: ns, Name: name, DisruptionsAllowed: int32(n)})
 	})
 	return s

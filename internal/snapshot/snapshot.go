@@ -13,6 +13,9 @@ type Snapshot struct {
 	// Incomplete says what could not be read; a plan on an incomplete reading never
 	// removes anything. Empty means that the reading is complete.
 	Incomplete []string `json:"incomplete,omitempty"`
+	// Remarks are what the reading had to say, kept with a saved snapshot so that a
+	// plan of it says the same. They decide nothing.
+	Remarks []Remark `json:"remarks,omitempty"`
 
 	Settings Settings `json:"settings"`
 
@@ -33,4 +36,12 @@ type Snapshot struct {
 	CSINodes       []CSINode               `json:"csiNodes,omitempty"`
 	Attachments    []VolumeAttachment      `json:"volumeAttachments,omitempty"`
 	Budgets        []PodDisruptionBudget   `json:"podDisruptionBudgets,omitempty"`
+}
+
+// Remark is a warning of the reading, or an object that it left out. Object and
+// Code are as in a plan's warnings.
+type Remark struct {
+	Object string `json:"object,omitempty"`
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
 }
