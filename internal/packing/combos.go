@@ -169,6 +169,9 @@ func (s *solver) packSmall(g *group, count []int, e effort) []pattern {
 			if lost := t.run(f); lost > 0 && total > 200 {
 				skip = float64(f.price) + 0.1*lost
 			}
+			if e.tol > 0 && t.plan != nil {
+				return t.plan // the first is good enough for a rest
+			}
 		}
 		if cb.limit >= float64(t.best) || s.work <= floor {
 			break

@@ -1,6 +1,10 @@
 package packing
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // packColumns solves the linear program over node contents and rounds it by diving:
 // whole copies are taken first, then the most used column once, and the rest is
@@ -108,13 +112,16 @@ func (g *group) take(out []pattern, left []int, col column, n int, full *group) 
 	return out
 }
 
-// efficientBins lists the bins whose room is worth at least a share of their price.
+// efficientBins lists the bins whose room is worth at least a share of their price, the
+// best first.
 func (g *group) efficientBins(y []float64, share float64) []int {
 	var out []int
+	gain := make([]float64, len(g.bins))
 	for b := range g.bins {
-		if worth(g.d, g.cap(b), y) >= share*float64(g.prices[b]) {
+		if gain[b] = worth(g.d, g.cap(b), y) / float64(max(g.prices[b], 1)); gain[b] >= share {
 			out = append(out, b)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
 	return out
 }

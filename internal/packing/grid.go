@@ -12,9 +12,9 @@ type grid struct {
 }
 
 // maxGrid bounds the cells of a grid.
-const maxGrid = 300_000
+const maxGrid = 160_000
 
-// newGrid makes a grid for some bins (nil: all); it returns nil where a grid would be too large or other dimensions decide.
+// newGrid makes a grid for some bins given best first; it returns nil where a grid would be too large or other dimensions decide.
 func newGrid(g *group, bins []int) *grid {
 	n := len(g.classes)
 	if n == 0 || n > 32 || g.d < 2 || g.clash != nil {
@@ -39,20 +39,18 @@ func newGrid(g *group, bins []int) *grid {
 			}
 		}
 	}
-	if bins == nil {
-		for b := range g.bins {
-			bins = append(bins, b)
-		}
+	if gr.step[0] == 0 || gr.step[1] == 0 {
+		return nil
 	}
+	// As many bins as the table has room for, the best first.
 	for _, b := range bins {
-		for r := range 2 {
-			if gr.step[r] == 0 {
-				return nil
-			}
-			gr.size[r] = max(gr.size[r], int(g.cap(b)[r]/gr.step[r])+1)
+		x, y := g.cap(b)[0]/gr.step[0]+1, g.cap(b)[1]/gr.step[1]+1
+		if x > maxGrid || y > maxGrid || max(int(x), gr.size[0])*max(int(y), gr.size[1]) > maxGrid {
+			continue
 		}
+		gr.size[0], gr.size[1] = max(int(x), gr.size[0]), max(int(y), gr.size[1])
 	}
-	if gr.size[0] > maxGrid || gr.size[1] > maxGrid || gr.size[0]*gr.size[1] > maxGrid {
+	if gr.size[0] == 0 {
 		return nil
 	}
 	for c := range n {

@@ -72,10 +72,39 @@ func (s *solver) options(n *pnode, l *Launch) {
 		l.Options = append(l.Options, o)
 	}
 	l.Options = s.forMinValues(tm, all, l.Options)
+	l.Chosen = s.choose(tm, l.Options)
 	s.reserveLargest(n, l.Options)
 	for _, o := range l.Options {
 		l.Worst = max(l.Worst, tm.Offers[o].Price)
 	}
+}
+
+// choose picks among the first options that are equal in rank and price: the first of
+// them, or with a seed the one that the seed favours.
+func (s *solver) choose(tm *Template, options []int) int {
+	best := options[0]
+	if s.p.Seed == 0 {
+		return best
+	}
+	favour := func(o int) uint64 {
+		of := &tm.Offers[o]
+		h := s.p.Seed ^ 0xcbf29ce484222325 // FNV-1a over the offer's name
+		for _, part := range [...]string{tm.Types[of.Type].Name, "/", of.Zone, "/", of.Capacity} {
+			for i := range len(part) {
+				h = (h ^ uint64(part[i])) * 0x100000001b3
+			}
+		}
+		return h
+	}
+	for _, o := range options[1:] {
+		if tm.Offers[o].Rank != tm.Offers[best].Rank || tm.Offers[o].Price != tm.Offers[best].Price {
+			break
+		}
+		if favour(o) < favour(best) {
+			best = o
+		}
+	}
+	return best
 }
 
 // ranked are a template's offers, best first.

@@ -87,8 +87,40 @@ type boundJSON struct {
 	Pools  []string               `json:"pools"`
 	Pods   int                    `json:"pods"`
 	Total  json.Number            `json:"pricePerHour"`
+	Kind   string                 `json:"kind"`
+	Linear json.Number            `json:"linearPricePerHour"`
 	Demand map[string]json.Number `json:"demand"`
 	Duals  map[string]json.Number `json:"duals"`
+	Steps  map[string]json.Number `json:"steps"`
+	Parts  []boundPartJSON        `json:"parts,omitempty"`
+	Prices []podPriceJSON         `json:"podPrices,omitempty"`
+}
+
+type boundPartJSON struct {
+	Pod    string                 `json:"pod"`
+	Pods   int                    `json:"pods"`
+	Demand map[string]json.Number `json:"demand"`
+	Duals  map[string]json.Number `json:"duals"`
+}
+
+type podPriceJSON struct {
+	Pod   string      `json:"pod"`
+	Price json.Number `json:"pricePerHour"`
+}
+
+// boundToJSON gives prices in dollars per hour.
+func boundToJSON(b *Bound) boundJSON {
+	out := boundJSON{
+		Pools: orEmpty(b.Pools), Pods: b.Pods, Total: dollars(b.Total), Kind: b.Kind, Linear: dollars(b.Linear),
+		Demand: rates(b.Demand, 1), Duals: rates(b.Duals, 1e-6), Steps: rates(b.Steps, 1),
+	}
+	for _, p := range b.Parts {
+		out.Parts = append(out.Parts, boundPartJSON{p.Pod, p.Pods, rates(p.Demand, 1), rates(p.Duals, 1e-6)})
+	}
+	for _, p := range b.Prices {
+		out.Prices = append(out.Prices, podPriceJSON{p.Pod, rate(p.Price * 1e-6)})
+	}
+	return out
 }
 
 type offerJSON struct {
@@ -207,10 +239,7 @@ func toJSON(p *Plan) *planJSON {
 			LaunchPrice: dollars(s.LaunchPrice), LaunchPriceWorst: dollars(s.LaunchPriceWorst),
 			LowerBound: dollars(s.LaunchLowerBound), BoundDuals: mainDuals(p.Bounds),
 		},
-		Bounds: each(p.Bounds, func(b *Bound) boundJSON {
-			return boundJSON{Pools: orEmpty(b.Pools), Pods: b.Pods, Total: dollars(b.Total),
-				Demand: rates(b.Demand, 1), Duals: rates(b.Duals, 1e-6)}
-		}),
+		Bounds:     each(p.Bounds, boundToJSON),
 		Launches:   launchesToJSON(p.Launches),
 		Placements: each(p.Placements, func(v *Placement) placementJSON { return placementJSON(*v) }),
 		Displaced:  each(p.Displaced, func(v *Displaced) displacedJSON { return displacedJSON(*v) }),

@@ -57,11 +57,36 @@ type Bound struct {
 	Pools []string       // pools of this market
 	Pods  int            // pods it covers
 	Total snapshot.Price // micro-dollars per hour
+	// Kind says how Total is proved: resources (Demand x Duals is all of it), shape and
+	// optimum (pods that are all alike), wholeNodes (every cheaper choice of nodes was
+	// searched), groups (Parts: pods under different rules have prices of their own),
+	// contents (Prices: no contents of an offer are worth more than it costs).
+	Kind string
+	// Linear is what Demand x Duals proves alone, with capacities rounded down to Steps.
+	Linear snapshot.Price
+	// Steps are what every need is a multiple of, by resource, in the units of Demand.
+	Steps  map[string]float64
+	Parts  []BoundPart
+	Prices []PodPrice
 	// Demand and Duals by resource: cpu in cores, memory in GiB, ephemeral-storage
 	// in GiB, everything else in units; "nodes" is the forced node count. Duals are
 	// micro-dollars per hour and unit.
 	Demand map[string]float64
 	Duals  map[string]float64
+}
+
+// BoundPart is a group of pods under the same rules in a bound of kind groups.
+type BoundPart struct {
+	Pod    string // one of them
+	Pods   int
+	Demand map[string]float64
+	Duals  map[string]float64
+}
+
+// PodPrice is what one pod of a kind is worth in a bound of kind contents.
+type PodPrice struct {
+	Pod   string  // one of the kind
+	Price float64 // micro-dollars per hour
 }
 
 // Offer is a purchasable thing: instance type, zone, capacity type, price.
