@@ -54,8 +54,8 @@ func (pl *planner) nodes() {
 	slices.SortFunc(pl.out.Nodes, func(a, b plan.NodeUse) int { return strings.Compare(a.Name, b.Name) })
 	if unknown > 0 {
 		n := pl.out.Nodes[slices.IndexFunc(pl.out.Nodes, func(u plan.NodeUse) bool { return u.Name == example })]
-		pl.warn("node/"+example, plan.PriceUnknown, fmt.Sprintf("%d nodes have no price in the catalogue and count as $0 (this one: type %q, zone %q, capacity type %q)",
-			unknown, n.InstanceType, n.Zone, n.CapacityType))
+		pl.warn("node/"+example, plan.PriceUnknown, fmt.Sprintf("%s of unknown price, counted as $0 (this one: type %q, zone %q, capacity type %q)",
+			plan.Count(unknown, "node"), n.InstanceType, n.Zone, n.CapacityType))
 	}
 }
 

@@ -292,8 +292,8 @@ func TestExplainedObjects(t *testing.T) {
 		"pod/default/big":   {"It runs on light-1", "m5.8xlarge in zone z-a as spot for $0.6140", "NodePool heavy (weight 10) comes first, but: NoInstanceTypeFits: needs 20 cpu"},
 		"pod/default/giant": {"It stays pending", "NodePool light (NoInstanceTypeFits): needs 200 cpu; the largest allowed type m5.8xlarge gives 31.85", "node n1: needs 200 cpu, 0.1 left"},
 		"pod/default/gaint": {"There is no pod default/gaint", "Did you mean pod/default/giant?"},
-		"node/n1":           {"Type c5.large in zone z-a as on-demand; price $0.0850 per hour", "The plan puts 1 pods on it", "pod default/tiny"},
-		"nodepool/heavy":    {"Weight 10, NodeClass default", "It allows 1 instance types with 6 available offers", "Limit cpu: 0 of 4 used", "1 pods: NoInstanceTypeFits: needs 200 cpu"},
+		"node/n1":           {"Type c5.large in zone z-a as on-demand; price $0.0850 per hour", "The plan puts 1 pod on it, which asks for", "pod default/tiny"},
+		"nodepool/heavy":    {"Weight 10, NodeClass default", "It allows 1 instance type with 6 available offers", "Limit cpu: 0 of 4 used", "1 pod: NoInstanceTypeFits: needs 200 cpu"},
 		"deployment/x":      {"unknown kind"},
 	}
 	for object, want := range cases {

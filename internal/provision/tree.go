@@ -64,10 +64,10 @@ func (pl *planner) explainPod(ref string) []plan.Line {
 }
 
 func (pl *planner) explainLaunch(l *plan.Launch) plan.Line {
-	out := line("It runs on %s, a new node of NodePool %s with %d pods.", l.Name, l.NodePool, len(l.Pods))
+	out := line("It runs on %s, a new node of NodePool %s with %s.", l.Name, l.NodePool, plan.Count(len(l.Pods), "pod"))
 	c := &l.Chosen
 	out.Children = append(out.Children,
-		line("%s in zone %s as %s for %s per hour, the first of %d options.", c.InstanceType, c.Zone, c.CapacityType, plan.Dollars(c.Price), len(l.Options)),
+		line("%s in zone %s as %s for %s per hour, the first of %s.", c.InstanceType, c.Zone, c.CapacityType, plan.Dollars(c.Price), plan.Count(len(l.Options), "option")),
 		line("Its pods ask for %s, daemon pods included; the type gives %s.", requests(l.Requests), requests(l.Allocatable)))
 	if l.Limited != "" {
 		out.Children = append(out.Children, line("Few options: %s.", l.Limited))
@@ -106,7 +106,10 @@ func (pl *planner) explainTargets(class int) []plan.Line {
 	if len(misses) == 0 {
 		return []plan.Line{line("There is no node that exists or is in flight.")}
 	}
-	out := line("None of %d nodes that exist or are in flight takes it; the nearest:", len(misses))
+	out := line("None of the %d nodes that exist or are in flight takes it; the nearest:", len(misses))
+	if len(misses) == 1 {
+		out = line("The one node that exists or is in flight does not take it:")
+	}
 	for i, m := range misses {
 		if i == most {
 			break
@@ -145,10 +148,10 @@ func (pl *planner) explainNode(name string) []plan.Line {
 	case n.InFlight():
 		state = "It is in flight: its NodeClaim has no Node yet"
 	case !n.Initialized:
-		state = "It exists and is not initialised yet: startup taints do not count"
+		state = "It exists and is not initialised yet, so startup taints do not count"
 	}
 	if n.Pool != "" {
-		state += ", of NodePool " + n.Pool
+		state += "; it belongs to NodePool " + n.Pool
 	}
 	lines := []plan.Line{line("%s.", state)}
 	if n.Closed != "" {
@@ -158,16 +161,20 @@ func (pl *planner) explainNode(name string) []plan.Line {
 	if use.PriceKnown {
 		price = plan.Dollars(use.Price) + " per hour"
 	}
+	on := line("No pod is on it.")
+	if n.Pods > 0 {
+		on = line("%s on it %s for %s.", plan.Count(n.Pods, "pod"), ask(n.Pods), requests(n.Used))
+	}
 	lines = append(lines,
 		line("Type %s in zone %s as %s; price %s.", orNone(use.InstanceType), orNone(use.Zone), orNone(use.CapacityType), price),
 		line("It gives %s.", requests(n.Allocatable)),
-		line("%d pods ask for %s.", n.Pods, requests(n.Used)))
+		on)
 	if !n.Daemons.IsZero() {
 		lines = append(lines, line("Daemon pods to come ask for %s.", requests(n.Daemons)))
 	}
 	lines = append(lines, line("Free before the plan: %s.", requests(n.Free)))
 	if use.Placed > 0 {
-		add := line("The plan puts %d pods on it, which ask for %s.", use.Placed, requests(use.Added))
+		add := line("The plan puts %s on it, which %s for %s.", plan.Count(use.Placed, "pod"), ask(use.Placed), requests(use.Added))
 		for _, p := range pl.out.Placements {
 			if p.Node == name {
 				add.Children = append(add.Children, line("pod %s", p.Pod))
@@ -197,11 +204,11 @@ func (pl *planner) explainPool(name string) []plan.Line {
 		lines = append(lines, line("It launches nothing (%s): %s.", p.Code, p.Detail))
 	} else {
 		types, offers := p.Size()
-		lines = append(lines, line("It allows %d instance types with %d available offers.", types, offers))
+		lines = append(lines, line("It allows %s with %s.", plan.Count(types, "instance type"), plan.Count(offers, "available offer")))
 	}
 	for _, k := range pl.w.LimitDims {
 		if limit, ok := p.Spec.Limits[k]; ok {
-			lines = append(lines, line("Limit %s: %s of %s used.", k, plan.Quantity(k, p.UsedOf(k)), plan.Quantity(k, limit)))
+			lines = append(lines, line("Limit %s: %s of %s used before the plan.", k, plan.Rounded(k, p.UsedOf(k)), plan.Rounded(k, limit)))
 		}
 	}
 	launches, pods := 0, 0
@@ -211,7 +218,7 @@ func (pl *planner) explainPool(name string) []plan.Line {
 			pods += len(l.Pods)
 		}
 	}
-	lines = append(lines, line("The plan launches %d nodes in it, for %d pods.", launches, pods))
+	lines = append(lines, line("%s", launchesIn(launches, pods)))
 	for _, w := range pl.out.Warnings {
 		if w.Object == "nodepool/"+name || w.Object == "nodeclass/"+p.Spec.ClassRef.Name {
 			lines = append(lines, line("%s: %s.", w.Code, w.Detail))
@@ -234,11 +241,18 @@ func (pl *planner) explainPool(name string) []plan.Line {
 	if len(texts) > 0 {
 		refusals.Text = "Pods that it cannot host:"
 		for _, t := range texts {
-			refusals.Children = append(refusals.Children, line("%d pods: %s.", count[t], t))
+			refusals.Children = append(refusals.Children, line("%s: %s.", plan.Count(count[t], "pod"), t))
 		}
 		lines = append(lines, refusals)
 	}
 	return lines
+}
+
+func launchesIn(nodes, pods int) string {
+	if nodes == 0 {
+		return "The plan launches no node in it."
+	}
+	return fmt.Sprintf("The plan launches %s in it, for %s.", plan.Count(nodes, "node"), plan.Count(pods, "pod"))
 }
 
 func notFound(kind, name string, all []string) []plan.Line {
@@ -249,6 +263,14 @@ func notFound(kind, name string, all []string) []plan.Line {
 	return []plan.Line{l}
 }
 
+// ask is the verb of so many pods.
+func ask(pods int) string {
+	if pods == 1 {
+		return "asks"
+	}
+	return "ask"
+}
+
 // requests lists resources for a sentence.
 func requests(r snapshot.Resources) string {
 	names := r.Names()
@@ -257,7 +279,11 @@ func requests(r snapshot.Resources) string {
 	}
 	parts := make([]string, len(names))
 	for i, n := range names {
-		parts[i] = n + " " + plan.Quantity(n, r.Get(n))
+		q := plan.Quantity(n, r.Get(n))
+		if len(q) > len("118312Mi") { // an exact figure that nobody reads
+			q = plan.Rounded(n, r.Get(n))
+		}
+		parts[i] = n + " " + q
 	}
 	return strings.Join(parts, ", ")
 }

@@ -178,6 +178,10 @@ func (w *World) describeShort(x *explainTable, pool, class int, k *candidate, s 
 	}
 	most, mostType := w.most(x, pool, class, k, s.resource)
 	need := amount(s.resource, s.need) + " " + s.resource
+	if s.need >= snapshot.MaxQuantity { // the figure asked for is beyond what is counted
+		return fmt.Sprintf("needs %s or more %s; the largest allowed type %s gives %s%s",
+			plan.Rounded(s.resource, s.need), s.resource, mostType, amount(s.resource, most), after)
+	}
 	switch {
 	case most <= 0 && s.have <= 0:
 		return "needs " + need + "; no allowed type has any" + w.keptOut(x, pool, class, k)
@@ -186,7 +190,7 @@ func (w *World) describeShort(x *explainTable, pool, class int, k *candidate, s 
 			need, mostType, name, amount(s.resource, s.have), after, amount(s.resource, s.need-s.have), w.keptOut(x, pool, class, k))
 	}
 	return fmt.Sprintf("needs %s; the largest allowed type %s gives %s%s: %s short%s",
-		need, name, amount(s.resource, s.have), after, amount(s.resource, s.need-s.have), w.keptOut(x, pool, class, k))
+		need, mostType, amount(s.resource, most), after, amount(s.resource, s.need-most), w.keptOut(x, pool, class, k))
 }
 
 // most finds the allowed type that gives most of a resource.

@@ -129,7 +129,7 @@ func TestExplainLimits(t *testing.T) {
 		t.Fatalf("result %+v", r)
 	}
 	got := w.Explain(0, r.Unplaced[0].Limits, false)[0]
-	want := "limit cpu 3: 2 used with this plan (1 nodes that are going count until they are gone), 1 left, and the smallest node for the pod takes 2"
+	want := "limit cpu 3: 2 used with this plan (1 node that is going counts until it is gone), 1 left, and the smallest node for the pod takes 2"
 	if got.Code != plan.LimitReached || got.Detail != want {
 		t.Errorf("got %s: %s\nwant %s", got.Code, got.Detail, want)
 	}

@@ -12,14 +12,14 @@ import (
 )
 
 // explainFree is for a pod that no rule keeps out of the pool: limits, minValues,
-// or the search.
+// or the search. No rule stands in the way, so such a pool is nearer than others.
 func (w *World) explainFree(class, pool int, hits []packing.LimitHit, exhausted bool) Reason {
 	best := -1
 	for i := range hits {
 		if w.Templates[hits[i].Template].Pool != pool || hits[i].Dim < 0 {
 			continue
 		}
-		if best < 0 || hits[i].Needed-hits[i].Left < hits[best].Needed-hits[best].Left {
+		if best < 0 || over(&hits[i]) < over(&hits[best]) {
 			best = i
 		}
 	}
@@ -27,17 +27,23 @@ func (w *World) explainFree(class, pool int, hits []packing.LimitHit, exhausted 
 		h := &hits[best]
 		k := w.LimitDims[h.Dim]
 		limit := w.Pools[pool].Spec.Limits[k]
-		return Reason{Rules: 1, Miss: ratio(h.Needed-h.Left, max(h.Needed, 1)), PoolVerdict: plan.PoolVerdict{Code: plan.LimitReached,
+		return Reason{Miss: over(h), PoolVerdict: plan.PoolVerdict{Code: plan.LimitReached,
 			Detail: fmt.Sprintf("limit %s %s: %s used with this plan%s, %s left, and the smallest node for the pod takes %s",
 				k, amount(k, limit), amount(k, snapshot.Clamp(limit)-h.Left), w.goingIn(pool), amount(k, h.Left), amount(k, h.Needed))}}
 	}
 	if detail := w.minValuesFor(class, pool); detail != "" {
-		return Reason{Rules: 1, Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.MinValuesUnmet, Detail: detail}}
+		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.MinValuesUnmet, Detail: detail}}
 	}
 	if exhausted {
-		return Reason{Rules: 1, Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.StepLimit, Detail: "the search stopped at its work budget before it placed the pod; raise KERF_WORK"}}
+		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.StepLimit, Detail: "the search stopped at its work budget before it placed the pod; raise KERF_WORK"}}
 	}
-	return Reason{Rules: 1, Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.Unschedulable, Detail: "an offer of the pool would take the pod, but the plan did not use it"}}
+	return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.Unschedulable, Detail: "an offer of the pool would take the pod, but the plan did not use it"}}
+}
+
+// over is how far a limit is exceeded, as a share of what a node takes, so that
+// limits of different resources compare.
+func over(h *packing.LimitHit) int64 {
+	return ratio(snapshot.Clamp(h.Needed)-snapshot.Clamp(h.Left), max(h.Needed, 1))
 }
 
 // goingIn tells how many nodes of a pool are going and still count.
@@ -50,6 +56,9 @@ func (w *World) goingIn(pool int) string {
 	}
 	if n == 0 {
 		return ""
+	}
+	if n == 1 {
+		return " (1 node that is going counts until it is gone)"
 	}
 	return fmt.Sprintf(" (%d nodes that are going count until they are gone)", n)
 }

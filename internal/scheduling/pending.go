@@ -124,7 +124,7 @@ func (w *World) splitPods() {
 		if warn := &w.Warnings[i]; warn.Code == plan.SchedulerIgnored {
 			p := w.podByRef(warn.Object)
 			n := p.Spec.SchedulerName
-			warn.Detail = fmt.Sprintf("schedulerName %s is ignored, as by Karpenter: planned with the rules of the default scheduler (%d pods)", n, other[n])
+			warn.Detail = fmt.Sprintf("schedulerName %s is ignored, as by Karpenter: planned with the rules of the default scheduler (%s)", n, plan.Count(other[n], "pod"))
 		}
 	}
 }
