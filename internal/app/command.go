@@ -213,6 +213,9 @@ func (o *options) notes(stderr io.Writer, p *plan.Plan, reading *handler.Reading
 	if n := len(reading.Left); !p.Complete && (n == 0 || len(p.Incomplete) > 1) {
 		say(stderr, "the reading is not complete: "+strings.Join(p.Incomplete, "; "))
 	}
+	if n := len(reading.Snapshot.Workloads); n > 0 && len(reading.Snapshot.Pods) == 0 && !reading.Snapshot.Settings.PlanWorkloads {
+		say(stderr, fmt.Sprintf("%s but no pod in the input: --workloads plans the pods that they would have", plan.Count(n, "workload")))
+	}
 	total := 0
 	for _, n := range report.Ignored {
 		total += n

@@ -87,6 +87,19 @@ func TestSavedSnapshotKeepsRemarks(t *testing.T) {
 	}
 }
 
+func TestWorkloadsWithoutPodsAreMentioned(t *testing.T) {
+	world := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {selector: {}, template: {spec: {containers: [{name: c}]}}}}`
+	const hint = "1 workload but no pod in the input: --workloads plans the pods that they would have"
+	for _, tc := range []struct {
+		args []string
+		want bool
+	}{{[]string{"-f", "-"}, true}, {[]string{"-f", "-", "--workloads"}, false}} {
+		if _, _, said := run(tc.args, world); strings.Contains(said, hint) != tc.want {
+			t.Errorf("%v: hint wanted: %v; said %s", tc.args, tc.want, said)
+		}
+	}
+}
+
 func TestShuffledFilesGiveTheSamePlan(t *testing.T) {
 	args := func(files ...string) []string {
 		out := []string{"--now", "2026-03-04T12:00:00Z", "-o", "json"}

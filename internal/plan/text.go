@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -134,7 +135,7 @@ func (t *report) money() {
 		}
 	}
 	if c := p.Catalogue; c.Region != "" || c.Source != "" {
-		t.para("  ", "  ", fmt.Sprintf("Prices: %s, %s, %s", c.Region, c.Date, c.Source), t.dim)
+		t.para("  ", "  ", "Prices: "+joined(c.Region, c.Date, c.Source), t.dim)
 	}
 }
 
@@ -229,4 +230,9 @@ func (t *report) groups(groups []PodGroup, indent string) {
 	for _, l := range flow(items, ", ", t.width-len(indent)) {
 		t.line("%s%s", indent, l)
 	}
+}
+
+// joined lists what is not empty.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }

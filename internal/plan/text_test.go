@@ -182,3 +182,11 @@ func TestLaunchesThatDifferAreNotOneGroup(t *testing.T) {
 		t.Errorf("%d groups, want 2", len(got))
 	}
 }
+
+func TestPricesNameWhatIsKnown(t *testing.T) {
+	p := &plan.Plan{}
+	p.Catalogue.Source = "catalogue file"
+	if text := plan.Text(p, plan.TextOptions{}); !strings.Contains(text, "Prices: catalogue file\n") {
+		t.Error(text)
+	}
+}

@@ -177,6 +177,9 @@ func (w *World) describeShort(x *explainTable, pool, class int, k *candidate, s 
 		after = " after daemonsets"
 	}
 	most, mostType := w.most(x, pool, class, k, s.resource)
+	if most == s.have {
+		mostType = name // of the largest, the one that is nearest in all
+	}
 	need := amount(s.resource, s.need) + " " + s.resource
 	if s.need >= snapshot.MaxQuantity { // the figure asked for is beyond what is counted
 		return fmt.Sprintf("needs %s or more %s; the largest allowed type %s gives %s%s",
