@@ -100,6 +100,17 @@ func TestWorkloadsWithoutPodsAreMentioned(t *testing.T) {
 	}
 }
 
+func TestPoolLeftOutIsNamedWhereItIsMissed(t *testing.T) {
+	world := `{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: general}, spec: {disruption: {consolidateAfter: soon}, template: {spec: {requirements: [], nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c}]}}
+`
+	status, out, _ := run([]string{"-f", "-", "-o", "json"}, world)
+	if status != 3 || !strings.Contains(out, "there is no NodePool, and no existing node can host the pod (left out of the reading: general)") {
+		t.Errorf("exit %d: %s", status, out)
+	}
+}
+
 func TestShuffledFilesGiveTheSamePlan(t *testing.T) {
 	args := func(files ...string) []string {
 		out := []string{"--now", "2026-03-04T12:00:00Z", "-o", "json"}

@@ -9,6 +9,8 @@ import (
 // Patterns of the karpenter.sh/v1 API. Days are not a unit of it.
 var (
 	durationPattern = regexp.MustCompile(`^([0-9]+(s|m|h))+$`)
+	budgetPattern   = regexp.MustCompile(`^((100|[0-9]{1,2})%|[0-9]+)$`)
+	schedulePattern = regexp.MustCompile(`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)|\S+(\s+\S+){4})$`)
 	windowPattern   = regexp.MustCompile(`^([0-9]+[hm])+(0s)?$`)
 )
 
@@ -49,6 +51,11 @@ func (d *disruption) check() *fieldError {
 	if d == nil {
 		return nil
 	}
+	switch d.ConsolidationPolicy {
+	case "", "WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced":
+	default:
+		return refusedf("spec.disruption.consolidationPolicy", "%q is not WhenEmpty, WhenEmptyOrUnderutilized or Balanced", shorten(d.ConsolidationPolicy))
+	}
 	if d.ConsolidateAfter != nil {
 		if err := duration("spec.disruption.consolidateAfter", orElse(*d.ConsolidateAfter, "?"), true); err != nil {
 			return err
@@ -59,8 +66,21 @@ func (d *disruption) check() *fieldError {
 	}
 	for i, b := range *d.Budgets {
 		at := fmt.Sprintf("spec.disruption.budgets[%d]", i)
+		if b.Nodes != nil && !budgetPattern.MatchString(*b.Nodes) {
+			return refusedf(at+".nodes", "%q is no number of nodes and no share from 0%% to 100%%", shorten(*b.Nodes))
+		}
+		for k, reason := range b.Reasons {
+			switch reason {
+			case "Underutilized", "Empty", "Drifted":
+			default:
+				return refusedf(fmt.Sprintf("%s.reasons[%d]", at, k), "%q is not Underutilized, Empty or Drifted", shorten(reason))
+			}
+		}
 		if (b.Schedule == "") != (b.Duration == "") {
 			return refusedf(at, "schedule and duration go together: give both or neither")
+		}
+		if b.Schedule != "" && !schedulePattern.MatchString(b.Schedule) {
+			return refusedf(at+".schedule", "%q is no cron schedule of five fields and no @daily or the like", shorten(b.Schedule))
 		}
 		if b.Duration != "" && !windowPattern.MatchString(b.Duration) {
 			return refusedf(at+".duration", "%q is no window of hours and minutes (write it like 8h or 90m)", shorten(b.Duration))

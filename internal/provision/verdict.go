@@ -34,7 +34,11 @@ func (pl *planner) verdict(class int, hits []packing.LimitHit) plan.Verdict {
 	}
 	reasons := pl.w.Explain(class, hits, pl.r.Exhausted)
 	if len(reasons) == 0 {
-		return plan.Verdict{Code: plan.NoNodePool, Detail: "there is no NodePool, and no existing node can host the pod"}
+		detail := "there is no NodePool, and no existing node can host the pod"
+		if left := pl.poolsLeftOut(); left != "" {
+			detail += " (left out of the reading: " + left + ")"
+		}
+		return plan.Verdict{Code: plan.NoNodePool, Detail: detail}
 	}
 	v := plan.Verdict{Code: reasons[0].Code, Pools: make([]plan.PoolVerdict, len(reasons))}
 	for i := range reasons {
@@ -48,6 +52,17 @@ func (pl *planner) verdict(class int, hits []packing.LimitHit) plan.Verdict {
 		v.Detail = fmt.Sprintf("nearest of %d NodePools is %s: %s", len(reasons), reasons[0].NodePool, reasons[0].Detail)
 	}
 	return v
+}
+
+// poolsLeftOut names the NodePools that the reading found and left out.
+func (pl *planner) poolsLeftOut() string {
+	var names []string
+	for _, m := range pl.s.Remarks {
+		if name, ok := strings.CutPrefix(m.Object, "nodepool/"); ok && m.Code == string(plan.IncompleteReading) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // reasons says why each pool takes no more pods of one class.
