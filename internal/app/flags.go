@@ -48,8 +48,11 @@ Not there yet: --kubeconfig, --context, --ledger, --what-if, --remove, --consoli
 
 Exit status
   0  a plan was made
-  2  no plan: the input or the arguments cannot be used; standard error says where and why
-  3  a plan was made, but on less than everything: each object left out is named on standard error
+  2  no plan: the arguments cannot be used, or something cannot be read: a file, a document, a
+     value that its field does not take, an unknown field of a Karpenter kind; standard error says
+     where and why
+  3  a plan was made, but on less than everything: objects that can be read and that no API server
+     would take or hold twice are left out, each named on standard error; or nodes are missing
 `
 
 // options are the arguments of the command line.
