@@ -82,7 +82,11 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer, environ []strin
 	if in.Cluster == "" {
 		in.Cluster = set.Cluster
 	}
-	reading, report, err := read(sources, in, time.Now)
+	region := defaultRegion
+	if table != nil && table.Region != "" {
+		region = table.Region
+	}
+	reading, report, err := read(sources, in, region, time.Now)
 	if err != nil {
 		return 0, err
 	}

@@ -111,6 +111,20 @@ func TestPoolLeftOutIsNamedWhereItIsMissed(t *testing.T) {
 	}
 }
 
+func TestCatalogueGivesTheRegionThatNobodyNames(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "catalog.json")
+	if err := os.WriteFile(file, []byte(`{"region": "eu-west-9", "instanceTypes": []}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base := []string{"-f", "testdata/files/world.yaml", "-o", "json", "--catalog", file}
+	if _, out, _ := run(base, ""); !strings.Contains(out, `"region": "eu-west-9"`) || strings.Contains(out, "CatalogueOfOtherRegion") {
+		t.Error(out)
+	}
+	if _, out, _ := run(append(base, "--region", "us-east-1"), ""); !strings.Contains(out, `"region": "us-east-1"`) || !strings.Contains(out, "CatalogueOfOtherRegion") {
+		t.Error(out)
+	}
+}
+
 func TestShuffledFilesGiveTheSamePlan(t *testing.T) {
 	args := func(files ...string) []string {
 		out := []string{"--now", "2026-03-04T12:00:00Z", "-o", "json"}

@@ -41,7 +41,7 @@ func PlanFunction(environ []string) (*handler.Plan, error) {
 					Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(m)), nil },
 				})
 			}
-			reading, _, err := read(sources, in, time.Now)
+			reading, _, err := read(sources, in, defaultRegion, time.Now)
 			return reading, err
 		},
 		Solve: solve,
@@ -65,9 +65,9 @@ func settings(pairs []config.Pair) (handler.Settings, error) {
 	}}, nil
 }
 
-// read turns sources into a reading. now is asked when neither the input nor a
-// saved snapshot gives a time.
-func read(sources []kube.Source, in handler.Input, now func() time.Time) (*handler.Reading, *kube.Report, error) {
+// read turns sources into a reading. region and now are taken when neither the
+// input nor a saved snapshot gives one.
+func read(sources []kube.Source, in handler.Input, region string, now func() time.Time) (*handler.Reading, *kube.Report, error) {
 	s, report, err := kube.Read(sources, kube.Options{
 		Cluster: in.Cluster, Region: in.Region, Now: in.Now, Seed: in.Seed, Workloads: in.Workloads,
 	})
@@ -78,7 +78,7 @@ func read(sources []kube.Source, in handler.Input, now func() time.Time) (*handl
 		s.Now = now().UTC().Truncate(time.Second)
 	}
 	if s.Region == "" {
-		s.Region = defaultRegion
+		s.Region = region
 	}
 	if s.Settings == (snapshot.Settings{}) {
 		s.Settings = snapshot.DefaultSettings()

@@ -80,7 +80,7 @@ func (w *World) readPool(p *Pool) {
 		return
 	}
 	if n.Replicas != nil {
-		p.refuse(plan.NodePoolStatic, fmt.Sprintf("a static pool keeps %d nodes and launches none for pods", *n.Replicas))
+		p.refuse(plan.NodePoolStatic, fmt.Sprintf("a static pool keeps %s and launches none for pods", plan.Count(int(*n.Replicas), "node")))
 		return
 	}
 	if errs := requirements.ValidatePool(n.Requirements, n.TemplateLabels, n.Taints, n.StartupTaints); len(errs) > 0 {
