@@ -160,7 +160,7 @@ func (s *solver) packSmall(g *group, count []int, e effort) []pattern {
 		s.work -= int64(steps - cb.most)
 		skip := 0.0
 		for _, f := range found {
-			if f.price >= t.best || s.work <= floor {
+			if f.price >= t.best || s.work <= floor || t.after > moreTrials {
 				break
 			}
 			if float64(f.price) < skip {
@@ -173,12 +173,17 @@ func (s *solver) packSmall(g *group, count []int, e effort) []pattern {
 				return t.plan // the first is good enough for a rest
 			}
 		}
-		if cb.limit >= float64(t.best) || s.work <= floor {
+		s.settled = len(base) == 0 && cb.limit >= float64(t.best) && cb.most > 0 && !cb.cut &&
+			(len(found) == 0 || found[0].price >= t.best)
+		if cb.limit >= float64(t.best) || s.work <= floor || t.after > moreTrials {
 			break
 		}
 	}
 	return t.plan
 }
+
+// moreTrials is how many choices are tried once one of them worked.
+const moreTrials = 300
 
 // trial spreads pods over choices of nodes and keeps the cheapest plan.
 type trial struct {
@@ -190,6 +195,7 @@ type trial struct {
 	best  int64
 	plan  []pattern
 	bins  []int
+	after int // choices tried since there is a plan
 }
 
 // run tries one choice and returns the value of what found no room on it.
@@ -197,6 +203,9 @@ func (t *trial) run(f combo) float64 {
 	t.bins = t.bins[:0]
 	for _, b := range f.bins {
 		t.bins = append(t.bins, int(b))
+	}
+	if t.plan != nil {
+		t.after++
 	}
 	least := math.Inf(1)
 	for _, fuller := range fullness[:2] {
@@ -235,6 +244,6 @@ func (t *trial) keep(lost float64) {
 	}
 	p := t.sp.patterns(more)
 	if price := g.price(p); price < t.best {
-		t.plan, t.best = p, price
+		t.plan, t.best, t.after = p, price, 0
 	}
 }

@@ -98,6 +98,7 @@ func (s *solver) packRest(g *group, left []int, pool [][]int32, tol float64) ([]
 		return nil, 0
 	}
 	lp := 0.0
+	s.settled = false
 	var best []pattern
 	limit := int64(math.MaxInt64)
 	consider := func(p []pattern) {
@@ -111,13 +112,13 @@ func (s *solver) packRest(g *group, left []int, pool [][]int32, tol float64) ([]
 		consider(p)
 	}
 	if len(g.classes) > fewClasses || total <= divePods {
-		work := s.p.Work / 2
+		work := s.p.Work / 2 / s.hurry
 		if tol > 0 {
 			work /= 4
 		}
 		consider(s.packSmall(g, left, effort{tol, work, limit}))
 	}
-	if few := len(g.classes); few > fewClasses && few <= someClasses && tol == 0 {
+	if few := len(g.classes); few > fewClasses && few <= someClasses && tol == 0 && !s.settled {
 		_, df := g.demandOf(left)
 		if lb := total64(df, duals(g.d, g.caps, g.prices, df)); float64(limit) > lumpyPrice*lb {
 			var p []pattern
@@ -244,17 +245,18 @@ func (g *group) promising(y []float64, count []int, within float64) *group {
 		order[b] = b
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(full[b], full[a]) })
-	top := 0.0
+	tops := map[*uint64]float64{} // by the set of classes that bins take
 	for _, b := range order {
-		if full[b] < (1-within)*top {
-			break
+		key := g.takers(b)
+		if full[b] < (1-within)*tops[key] {
+			continue
 		}
 		full[b] = k.best(b, pi, y, 3) / float64(max(g.prices[b], 1))
-		top = max(top, full[b])
+		tops[key] = max(tops[key], full[b])
 	}
 	keep := make([]bool, len(g.bins))
 	for b := range g.bins {
-		keep[b] = full[b] >= (1-within)*top
+		keep[b] = full[b] >= (1-within)*tops[g.takers(b)]
 	}
 	for c, n := range count { // every class keeps a bin
 		if n > 0 {
@@ -285,6 +287,14 @@ func (g *group) promising(y []float64, count []int, within float64) *group {
 		}
 	}
 	return &sub
+}
+
+// takers identifies the set of classes that a bin takes; nil: all of them.
+func (g *group) takers(b int) *uint64 {
+	if a := g.bins[b].allow; len(a) > 0 {
+		return &a[0]
+	}
+	return nil
 }
 
 // bulkSpread packs chunks of about chunkPods pods each, all of the same make-up, on

@@ -43,6 +43,8 @@ func (s *solver) packLimited(g *group, count []int) (*group, []pattern) {
 	if s.fits(g, ps) {
 		return g, ps
 	}
+	s.hurry = 16 // a dozen searches follow
+	defer func() { s.hurry = 1 }()
 	if gp, ps := s.packPriced(g, count); ps != nil {
 		return gp, ps
 	}

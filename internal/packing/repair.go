@@ -36,7 +36,7 @@ func (s *solver) repair(g *group, ps []pattern, target float64) []pattern {
 	// The more nodes there are, the less a few of them matter.
 	all := sumOf(count)
 	near := goodEnough + min(0.004, 4e-7*float64(all))
-	floor := s.work - s.p.Work*1000/int64(1000+all)
+	floor := s.work - s.p.Work/s.hurry*1000/int64(1000+all)
 	ps = slices.Clone(ps)
 	failed := map[string]bool{}
 	const pool = 10 // the worst nodes, among which sets are drawn

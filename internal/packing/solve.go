@@ -37,6 +37,8 @@ type solver struct {
 	used     [][]int64 // by pool and limit dimension: what planned nodes take
 	limits   bool
 	work     int64
+	hurry    int64            // divides the effort of one search, where many follow
+	settled  bool             // the last search for choices of nodes left no cheaper one untried
 	pis      map[int]float64  // by class: price of a pod in the first program over contents
 	rank     [][]int          // by template: offers, best first
 	groups   int              // solved so far
@@ -65,7 +67,7 @@ type sig struct {
 }
 
 func newSolver(p *Problem) *solver {
-	s := &solver{p: p, d: len(p.Dims), left: make([]int, len(p.Classes)), work: p.Work, scratch: make([]int64, len(p.Dims))}
+	s := &solver{hurry: 1, p: p, d: len(p.Dims), left: make([]int, len(p.Classes)), work: p.Work, scratch: make([]int64, len(p.Dims))}
 	for c := range p.Classes {
 		s.left[c] = p.Classes[c].Count
 	}
