@@ -151,7 +151,11 @@ func explainFromPlan(p *Plan, object string) *Explanation {
 				Rounded(s.Resource, s.Daemons+s.Used+s.Added), Rounded(s.Resource, s.Total), s.Percent(), Rounded(s.Resource, s.Daemons))})
 		}
 		for _, g := range m.Groups(l.Pods) {
-			line.Children = append(line.Children, Line{Text: strings.TrimSpace(g.Label() + "  " + g.Ask())})
+			text := g.Label()
+			if ask := g.Ask(); ask != "" {
+				text += " (" + ask + ")"
+			}
+			line.Children = append(line.Children, Line{Text: text})
 		}
 		e.Lines = append(e.Lines, line)
 	}

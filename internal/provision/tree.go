@@ -208,7 +208,7 @@ func (pl *planner) explainPool(name string) []plan.Line {
 	}
 	for _, k := range pl.w.LimitDims {
 		if limit, ok := p.Spec.Limits[k]; ok {
-			lines = append(lines, line("Limit %s: %s of %s used before the plan.", k, plan.Rounded(k, p.UsedOf(k)), plan.Rounded(k, limit)))
+			lines = append(lines, line("Limit %s: %s of %s used before the plan.", k, figure(k, p.UsedOf(k)), figure(k, limit)))
 		}
 	}
 	launches, pods := 0, 0
@@ -279,13 +279,18 @@ func requests(r snapshot.Resources) string {
 	}
 	parts := make([]string, len(names))
 	for i, n := range names {
-		q := plan.Quantity(n, r.Get(n))
-		if len(q) > len("118312Mi") { // an exact figure that nobody reads
-			q = plan.Rounded(n, r.Get(n))
-		}
-		parts[i] = n + " " + q
+		parts[i] = n + " " + figure(n, r.Get(n))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// figure is exact, unless that is a figure which nobody reads.
+func figure(resource string, v int64) string {
+	q := plan.Quantity(resource, v)
+	if len(q) > len("118312Mi") {
+		return plan.Rounded(resource, v)
+	}
+	return q
 }
 
 func orNone(s string) string {
