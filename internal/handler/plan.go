@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -137,12 +138,31 @@ func decode(payload json.RawMessage) (*Request, error) {
 	dec := json.NewDecoder(bytes.NewReader(payload))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&req); err != nil {
-		return nil, refuse(plan.InvalidRequest, "read the payload: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return nil, refuse(plan.InvalidRequest, "read the payload: %s", decodeMessage(err))
 	}
 	if dec.More() {
 		return nil, refuse(plan.InvalidRequest, "read the payload: there is more after the JSON object")
 	}
 	return &req, nil
+}
+
+// decodeMessage says what is wrong with a payload in the words of JSON.
+func decodeMessage(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	want := map[reflect.Kind]string{
+		reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "a list",
+		reflect.Map: "an object", reflect.Struct: "an object",
+	}[wrong.Type.Kind()]
+	if want == "" {
+		want = "a whole number"
+	}
+	if wrong.Field == "" {
+		return fmt.Sprintf("want %s, not a JSON %s", want, wrong.Value)
+	}
+	return fmt.Sprintf("%s: want %s, not a JSON %s", wrong.Field, want, wrong.Value)
 }
 
 func (r *Request) check() error {
