@@ -128,7 +128,7 @@ func TestPricesOfNodes(t *testing.T) {
 		t.Errorf("price before %d, after %d", p.Summary.PriceBefore, p.Summary.PriceAfter)
 	}
 	want := []plan.Warning{{Object: "node/strange", Code: plan.PriceUnknown,
-		Detail: `1 nodes have no price in the catalogue and count as $0 (this one: type "x9.huge", zone "z-a", capacity type "on-demand")`}}
+		Detail: `1 node of unknown price, counted as $0 (this one: type "x9.huge", zone "z-a", capacity type "on-demand")`}}
 	if diff := cmp.Diff(want, p.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got)\n%s", diff)
 	}
