@@ -230,7 +230,7 @@ func (s *solver) shapeOptimum(b *Bound, caps, prices, need []int64) {
 }
 
 // boundSteps is how many choices wholeNodes looks at before it settles.
-const boundSteps = 150_000
+const boundSteps = 400_000
 
 // wholeNodes raises the bound of a small demand: as long as no choice of whole nodes
 // below a price has room for it, that price is a bound too.
@@ -254,8 +254,17 @@ func (s *solver) wholeNodes(b *Bound, caps, prices []int64) {
 		cb.limit, cb.most = float64(b.Linear)*(1+eps), most
 		found := cb.search(nil, b.Demand[:s.d], 40)
 		most = cb.most
-		if most <= 0 || cb.cut || len(found) > 0 {
-			return // not searched to the end, or something costs less than the limit
+		if most > 0 && !cb.cut && len(found) > 0 {
+			// Something costs less than the limit: the least of all that do is the optimum.
+			cb.keep = most
+			found = cb.search(nil, b.Demand[:s.d], 40)
+			if cb.most > 0 && !cb.cut {
+				b.Kind, b.Total = BoundWholeNodes, found[0].price
+			}
+			return
+		}
+		if most <= 0 || cb.cut {
+			return // not searched to the end
 		}
 		b.Kind, b.Total = BoundWholeNodes, int64(cb.limit)
 	}
