@@ -194,7 +194,7 @@ func (s *solver) limitHits(c int) []LimitHit {
 		}
 		tm := &s.p.Templates[t]
 		best := LimitHit{Dim: -1}
-		gap := int64(0)
+		most, share := 0, 0.0 // limits in the way, and how far over the worst of them
 		last := -1
 		for o := range tm.Offers {
 			ty := tm.Offers[o].Type
@@ -202,10 +202,20 @@ func (s *solver) limitHits(c int) []LimitHit {
 				continue
 			}
 			last = ty
+			hit, n, over := LimitHit{}, 0, -1.0
 			for k, v := range tm.Types[ty].Capacity {
-				if left := s.capacityLeft(tm.Pool, k); v > left && (best.Dim < 0 || v-left < gap) {
-					best, gap = LimitHit{t, k, v, left}, v-left
+				left := s.capacityLeft(tm.Pool, k)
+				if v <= left {
+					continue
 				}
+				n++
+				if part := float64(v-max(left, 0)) / float64(v); part > over {
+					hit, over = LimitHit{t, k, v, left}, part
+				}
+			}
+			closer := n < most || (n == most && (over < share || (over == share && hit.Dim == best.Dim && hit.Needed < best.Needed)))
+			if n > 0 && (best.Dim < 0 || closer) {
+				best, most, share = hit, n, over
 			}
 		}
 		if best.Dim >= 0 {
