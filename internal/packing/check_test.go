@@ -3,6 +3,9 @@ package packing
 import (
 	"fmt"
 	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // verify checks a result against its problem from scratch: every pod once, rules,
@@ -206,4 +209,21 @@ func firstStranded(p *Problem, r *Result, free [][]int64, on []map[int]int) erro
 		}
 	}
 	return nil
+}
+
+func TestRankOffersIsCompareOffers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := draw(t, size{types: 12, classes: 1, perClass: 1, templates: 1, counted: true})
+		tm := &p.Templates[0]
+		if rapid.Bool().Draw(t, "dear") && len(tm.Offers) > 0 {
+			tm.Offers[len(tm.Offers)-1].Price = 1 << 50
+		}
+		got := rankOffers(tm)
+		want := slices.Clone(got)
+		slices.Sort(want)
+		slices.SortFunc(want, func(a, b int) int { return compareOffers(tm, a, b) })
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
 }
