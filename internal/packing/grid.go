@@ -12,7 +12,7 @@ type grid struct {
 }
 
 // maxGrid bounds the cells of a grid.
-const maxGrid = 160_000
+const maxGrid = 80_000
 
 // newGrid makes a grid for some bins given best first; it returns nil where a grid would be too large or other dimensions decide.
 func newGrid(g *group, bins []int) *grid {
