@@ -68,7 +68,7 @@ func (s *solver) pack(g *group, count []int) []pattern {
 	}
 	tol := 0.0
 	if len(out) > 0 { // a rest that is a small part of the plan needs less care
-		tol = min(0.04, 0.0015*float64(len(out))/float64(max(1, sumOf(left)*len(out)/placed(out))))
+		tol = min(0.04, 0.0015*float64(placed(out))/float64(max(1, sumOf(left))))
 	}
 	rest, lp := s.packRest(g, left, pool, tol)
 	if len(out) == 0 {
