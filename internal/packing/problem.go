@@ -12,6 +12,8 @@ type Problem struct {
 	Templates []Template
 	Classes   []Class
 	Nodes     []Node
+	// Caps limit how many pods of some classes one node may carry.
+	Caps []Cap
 	// CostPerNode is added to each node's price when plans are compared.
 	CostPerNode int64
 	// OptionPriceCap is the most an option may cost, in percent of the chosen one.
@@ -94,6 +96,21 @@ type Class struct {
 	// Conflicts are classes that may not share a node with this one (host ports),
 	// symmetric. A class that conflicts with itself runs once per node.
 	Conflicts []int32
+	// Apart are classes that may not share a new node with this one; nodes that exist
+	// may carry both (a preference). Symmetric, as Conflicts.
+	Apart []int32
+}
+
+// Cap is the most pods of some classes that one node may carry (spread over nodes).
+type Cap struct {
+	Max     int
+	Classes []int32 // ascending
+	// Weight is what a pod of each class counts; nil: one each.
+	Weight []int32
+	// Used is what nodes that exist carry already, by node; nil: nothing.
+	Used []int32
+	// New caps hold on new nodes only (a preference).
+	New bool
 }
 
 // Node is a node that exists or is in flight.

@@ -14,7 +14,15 @@ type Class struct {
 	Requests snapshot.Resources
 	// Pods are indices in Snapshot.Pods, in the order of names.
 	Pods []int32
+	// Unit is how many pods must share a node: the class is a list of such bundles, one
+	// after the other in Pods, and Requests is what a bundle asks for. 0 counts as 1.
+	Unit int
 }
+
+// Units is how many bundles the class has.
+func (c *Class) Units() int { return len(c.Pods) / c.unit() }
+
+func (c *Class) unit() int { return max(1, c.Unit) }
 
 // Groups are the planned pods as classes.
 type Groups struct {
