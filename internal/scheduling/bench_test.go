@@ -19,7 +19,7 @@ func BenchmarkGroup(b *testing.B) {
 				list := podOrder(s.Pods)
 				b.ReportAllocs()
 				for b.Loop() {
-					if g := Group(s.Pods, list, nil); len(g.Classes) == 0 {
+					if g := Group(s.Pods, list, GroupBy{}); len(g.Classes) == 0 {
 						b.Fatal("no class")
 					}
 				}

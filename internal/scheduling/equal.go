@@ -82,7 +82,7 @@ func sameAffinity(a, b *snapshot.PodAffinityTerm) bool {
 }
 
 // sameRules is equality in everything that hashRules reads.
-func sameRules(p, q *snapshot.Pod, labelKeys []string) bool {
+func sameRules(p, q *snapshot.Pod, by *GroupBy) bool {
 	a, b := &p.Spec, &q.Spec
 	if len(a.NodeSelector) != len(b.NodeSelector) || (a.Required == nil) != (b.Required == nil) {
 		return false
@@ -96,10 +96,10 @@ func sameRules(p, q *snapshot.Pod, labelKeys []string) bool {
 		!sameSet(a.Anti, b.Anti, sameAffinity) {
 		return false
 	}
-	if len(a.Spread)+len(a.Affinity)+len(a.Anti) > 0 && p.Namespace != q.Namespace {
+	if (by.Namespace || len(a.Spread)+len(a.Affinity)+len(a.Anti) > 0) && p.Namespace != q.Namespace {
 		return false
 	}
-	return !slices.ContainsFunc(labelKeys, func(k string) bool {
+	return !slices.ContainsFunc(by.Labels, func(k string) bool {
 		v, ok := p.Labels[k]
 		w, have := q.Labels[k]
 		return ok != have || v != w

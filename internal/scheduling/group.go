@@ -31,13 +31,30 @@ type Groups struct {
 	Classes []Class
 }
 
+// GroupBy is what keeps pods apart besides their own rules and requests.
+type GroupBy struct {
+	// Labels are the pod labels that some selector in play can see; pods that differ
+	// in others are equal. Namespace tells that some selector is in play at all.
+	Labels    []string
+	Namespace bool
+	// Extra keeps pods with different numbers apart, by position in the list; nil:
+	// nothing does.
+	Extra []int32
+	// Merge maps every rules-key, given a pod that has it, to the number of a coarser
+	// one, counted from 0 in the order of the keys; nil: they stay as they are.
+	Merge func(rep []int32) []int32
+}
+
 // Group sorts pods into classes: largest CPU first, then largest memory, then the
 // name of the first pod. list holds indices in pods, in the order of names.
-// labelKeys are the pod labels that some selector in play can see; pods that
-// differ in others are equal.
 //
 // It allocates per class and once per call, never per pod.
-func Group(pods []snapshot.Pod, list []int32, labelKeys []string) Groups {
+func Group(pods []snapshot.Pod, list []int32, by GroupBy) Groups {
+	var g Groups
+	of := g.groupRules(pods, list, by)
+	if by.Merge != nil {
+		g.merge(of, by.Merge)
+	}
 	type entry struct {
 		rep   int32 // pod
 		rules int32
@@ -45,34 +62,13 @@ func Group(pods []snapshot.Pod, list []int32, labelKeys []string) Groups {
 		next  int32 // of the same hash; -1 = none
 	}
 	var (
-		g        Groups
-		entries  []entry
-		ruleNext []int32
-		rules    = map[uint64]int32{}
-		classes  = map[uint64]int32{}
-		of       = make([]int32, len(list))
+		entries []entry
+		classes = map[uint64]int32{}
 	)
-	lastHash, lastRules := uint64(0), int32(-1)
 	for n, i := range list {
 		p := &pods[i]
-		h := hashRules(p, labelKeys)
-		r := lastRules
-		if r < 0 || h != lastHash || !sameRules(p, &pods[g.Rep[r]], labelKeys) {
-			head, ok := rules[h]
-			if !ok {
-				head = -1
-			}
-			for r = head; r >= 0 && !sameRules(p, &pods[g.Rep[r]], labelKeys); r = ruleNext[r] {
-			}
-			if r < 0 {
-				r = int32(len(g.Rep))
-				g.Rep = append(g.Rep, i)
-				ruleNext = append(ruleNext, head)
-				rules[h] = r
-			}
-			lastHash, lastRules = h, r
-		}
-		h = mix(hashRequests(&p.Spec.Requests), uint64(r))
+		r := of[n]
+		h := mix(hashRequests(&p.Spec.Requests), uint64(r))
 		head, ok := classes[h]
 		if !ok {
 			head = -1
@@ -117,6 +113,62 @@ func Group(pods []snapshot.Pod, list []int32, labelKeys []string) Groups {
 	}
 	g.renumber()
 	return g
+}
+
+// groupRules finds the rules-key of every pod of the list.
+func (g *Groups) groupRules(pods []snapshot.Pod, list []int32, by GroupBy) []int32 {
+	var (
+		next  []int32
+		extra []int32 // of the rules-keys
+		rules = map[uint64]int32{}
+		of    = make([]int32, len(list))
+	)
+	lastHash, last, x := uint64(0), int32(-1), int32(0)
+	for n, i := range list {
+		p := &pods[i]
+		h := hashRules(p, &by)
+		if by.Extra != nil {
+			x = by.Extra[n]
+			h = mix(h, uint64(x))
+		}
+		same := func(r int32) bool { return (extra == nil || extra[r] == x) && sameRules(p, &pods[g.Rep[r]], &by) }
+		r := last
+		if r < 0 || h != lastHash || !same(r) {
+			head, ok := rules[h]
+			if !ok {
+				head = -1
+			}
+			for r = head; r >= 0 && !same(r); r = next[r] {
+			}
+			if r < 0 {
+				r = int32(len(g.Rep))
+				g.Rep = append(g.Rep, i)
+				next = append(next, head)
+				if by.Extra != nil {
+					extra = append(extra, x)
+				}
+				rules[h] = r
+			}
+			lastHash, last = h, r
+		}
+		of[n] = r
+	}
+	return of
+}
+
+// merge makes coarser rules-keys; the first pod of each stands for it.
+func (g *Groups) merge(of []int32, merge func(rep []int32) []int32) {
+	to := merge(g.Rep)
+	var rep []int32
+	for r, i := range g.Rep {
+		if int(to[r]) == len(rep) {
+			rep = append(rep, i)
+		}
+	}
+	g.Rep = rep
+	for n := range of {
+		of[n] = to[of[n]]
+	}
 }
 
 // sortKey orders a class.

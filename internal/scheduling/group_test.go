@@ -84,7 +84,7 @@ func TestPropertyClassesAreEqualPods(t *testing.T) {
 		}
 		slices.SortFunc(pods, func(a, b snapshot.Pod) int { return comparePods(&a, &b) })
 		keys := []string{"app"}
-		g := Group(pods, podOrder(pods), keys)
+		g := Group(pods, podOrder(pods), GroupBy{Labels: keys})
 		if err := classesHold(pods, &g, keys); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func classesHold(pods []snapshot.Pod, g *Groups, keys []string) error {
 			return fmt.Errorf("pod %d is in no class", i)
 		}
 		for k := range i {
-			rules := sameRules(&pods[i], &pods[k], keys)
+			rules := sameRules(&pods[i], &pods[k], &GroupBy{Labels: keys})
 			same := rules && sameRequests(&pods[i].Spec.Requests, &pods[k].Spec.Requests)
 			if same != (of[i] == of[k]) {
 				return fmt.Errorf("pods %d and %d: equal %v, classes %d and %d", i, k, same, of[i], of[k])
@@ -124,7 +124,7 @@ func classesHold(pods []snapshot.Pod, g *Groups, keys []string) error {
 			if rules != (g.Classes[of[i]].Rules == g.Classes[of[k]].Rules) {
 				return fmt.Errorf("pods %d and %d: same rules %v", i, k, rules)
 			}
-			if rules && hashRules(&pods[i], keys) != hashRules(&pods[k], keys) {
+			if rules && hashRules(&pods[i], &GroupBy{Labels: keys}) != hashRules(&pods[k], &GroupBy{Labels: keys}) {
 				return fmt.Errorf("pods %d and %d have the same rules and different hashes", i, k)
 			}
 		}
@@ -141,7 +141,7 @@ func TestClassesHoldFails(t *testing.T) {
 		{Namespace: "a", Name: "2", Spec: snapshot.PodSpec{Requests: snapshot.Resources{CPU: 100, Pods: 1}}},
 		{Namespace: "a", Name: "3", Spec: snapshot.PodSpec{Requests: snapshot.Resources{CPU: 100, Pods: 1}}},
 	}
-	group := func(ps []snapshot.Pod) Groups { return Group(ps, podOrder(ps), nil) }
+	group := func(ps []snapshot.Pod) Groups { return Group(ps, podOrder(ps), GroupBy{}) }
 	good := group(pods)
 	if err := classesHold(pods, &good, nil); err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestWhatMakesPodsDifferent(t *testing.T) {
 		if name[0] == '=' {
 			want = 1
 		}
-		if got := len(Group(pods, []int32{0, 1}, nil).Classes); got != want {
+		if got := len(Group(pods, []int32{0, 1}, GroupBy{}).Classes); got != want {
 			t.Errorf("%s: %d classes, want %d", name, got, want)
 		}
 	}
@@ -225,7 +225,7 @@ func TestVisibleLabels(t *testing.T) {
 		keys []string
 		want int
 	}{{nil, 1}, {[]string{"app"}, 2}, {[]string{"hash"}, 3}, {[]string{"gone"}, 1}} {
-		if got := len(Group(pods, []int32{0, 1, 2}, c.keys).Classes); got != c.want {
+		if got := len(Group(pods, []int32{0, 1, 2}, GroupBy{Labels: c.keys}).Classes); got != c.want {
 			t.Errorf("labels %v: %d classes, want %d", c.keys, got, c.want)
 		}
 	}

@@ -112,7 +112,7 @@ func hashSpread(list []snapshot.TopologySpread) uint64 {
 }
 
 // hashRules hashes what decides where a pod may run, requests left out.
-func hashRules(p *snapshot.Pod, labelKeys []string) uint64 {
+func hashRules(p *snapshot.Pod, by *GroupBy) uint64 {
 	s := &p.Spec
 	var h uint64
 	if len(s.NodeSelector) > 0 {
@@ -152,9 +152,11 @@ func hashRules(p *snapshot.Pod, labelKeys []string) uint64 {
 		h = mix(h, hashSpread(s.Spread))
 		h = mix(h, hashAffinity(s.Affinity)+23)
 		h = mix(h, hashAffinity(s.Anti)+29)
+	}
+	if by.Namespace || len(s.Spread)+len(s.Affinity)+len(s.Anti) > 0 {
 		h = mix(h, hashString(p.Namespace))
 	}
-	for _, k := range labelKeys {
+	for _, k := range by.Labels {
 		if v, ok := p.Labels[k]; ok {
 			h = mix(h, mix(hashString(k), hashString(v)))
 		}

@@ -56,7 +56,7 @@ type World struct {
 func New(s *snapshot.Snapshot, c *catalog.Catalog) *World {
 	w := &World{Snapshot: s, Catalog: c, universes: map[string]*universe{}}
 	w.splitPods()
-	w.groups = Group(s.Pods, w.pending, nil)
+	w.groups = Group(s.Pods, w.pending, GroupBy{})
 	w.compile()
 	w.warnTopology()
 	w.setDims()
