@@ -20,15 +20,38 @@ import (
 //	class small maxpods=50 kube-reserved=cpu:1 root=30Gi
 //	pool general weight=10 types=m5.large zones=z-a captype=spot limits=cpu:24
 //	     taints=dedicated=build:NoSchedule require=instance-cpu>8&instance-cpu<24
+//	pool fixed replicas=3                   a static pool
 //	pod web count=3 cpu=1 mem=2Gi init=2/1Gi sidecar=500m/256Mi hostport=8080/TCP
-//	     selector=arch=arm64 affinity=zone=z-a|z-b&!gpu;zone=z-c tolerate=dedicated
+//	     labels=app=web,rev=2 ns=shop owner=ReplicaSet/web-1
+//	     selector=arch=arm64 affinity=zone=z-a|z-b&!gpu;zone=z-c prefer=10:zone=z-b
+//	     tolerate=dedicated
+//	     spread=zone:1:hard:app=web,minDomains=2,affinityPolicy=ignore,taintsPolicy=honor,keys=rev
+//	     spread=hostname:1:soft:app=web     ScheduleAnyway
+//	     near=zone:app=db,ns=shop|data      required pod affinity
+//	     away=hostname:app=web,nsselector=team=x,keys=rev,mismatch=rev   anti-affinity
+//	     prefer-near=50:zone:app=db prefer-away=100:hostname:app=web
+//	     volume=CLAIM ephemeral=STORAGECLASS
+//	pod old node=n1 labels=app=web deleting  runs on n1, terminating; phase=Succeeded: finished
 //	daemonset agent cpu=100m                the options of pod
-//	node n1 type=m5.large zone=z-a pool=general taints=... notready
+//	node n1 type=m5.large zone=z-a pool=general taints=... notready cordoned deleting
+//	     labels=rack=r1 nolabels=zone
 //	claim c1 pool=general type=m5.large zone=z-a captype=spot
-//	namespace, limitrange, runtimeclass, pvc, storageclass
+//	pdb web selector=app=web max=0          or min=100%
+//	pv vol zone=z-a|z-b                     or terms=zone=z-a&rack=r1;zone=z-b (ORed),
+//	     labels=failure-domain.beta.kubernetes.io/zone=z-a, driver=..., local, in-tree, deleting
+//	pvc data class=gp3                      unbound; volume=vol: bound (binding: not complete);
+//	     modes=ReadWriteOncePod phase=Lost deleting
+//	storageclass gp3 zones=z-a|z-b          allowedTopologies; binding=Immediate default
+//	     provisioner=...
+//	csinode n1 limits=ebs.csi.aws.com:25    attach limits of a node
+//	attachment a1 node=n1 volume=vol attacher=...
+//	namespace shop labels=team=x
+//	limitrange, runtimeclass
 //
-// Label keys may be short: type, zone, zone-id, captype, arch, os, hostname,
-// nodepool, and instance-* for karpenter.k8s.aws/instance-*.
+// Selectors of spread, near and away: "app=web&tier" and so on; "*" selects all, "-" is
+// no selector. Their label keys are as written; those of nodes may be short: type, zone,
+// zone-id, captype, arch, os, hostname, nodepool, and instance-* for
+// karpenter.k8s.aws/instance-*.
 type World struct {
 	Catalog  *catalog.Catalog
 	Settings []string // settings lines' options
@@ -262,7 +285,9 @@ func longKey(k string) string {
 
 // requirement reads one of: key=a|b, key!=a|b, key, !key, key>8, key>=8, key<8,
 // key<=8, key:Op:a|b for anything odd; "#2" at the end is minValues.
-func requirement(s string) obj {
+func requirement(s string) obj { return requirementOn(s, longKey) }
+
+func requirementOn(s string, longKey func(string) string) obj {
 	out := obj{}
 	if body, n, ok := strings.Cut(s, "#"); ok {
 		s, out["minValues"] = body, json.Number(n)

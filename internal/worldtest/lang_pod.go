@@ -133,9 +133,9 @@ func podSpec(l *opts) (obj, error) {
 	if pod := l.pairsOf("podlevel", ":"); len(pod) > 0 {
 		spec["resources"] = resources(pod, nil)
 	}
-	affinity := obj{}
+	nodeAffinity := obj{}
 	if terms := nodeTerms(l); terms != nil {
-		affinity["requiredDuringSchedulingIgnoredDuringExecution"] = obj{"nodeSelectorTerms": terms}
+		nodeAffinity["requiredDuringSchedulingIgnoredDuringExecution"] = obj{"nodeSelectorTerms": terms}
 	}
 	var preferred []obj
 	for _, v := range l.all("prefer") {
@@ -144,10 +144,17 @@ func podSpec(l *opts) (obj, error) {
 		preferred = append(preferred, obj{"weight": n, "preference": obj{"matchExpressions": requirementsOf(term)}})
 	}
 	if preferred != nil {
-		affinity["preferredDuringSchedulingIgnoredDuringExecution"] = preferred
+		nodeAffinity["preferredDuringSchedulingIgnoredDuringExecution"] = preferred
+	}
+	affinity := obj{}
+	if len(nodeAffinity) > 0 {
+		affinity["nodeAffinity"] = nodeAffinity
+	}
+	if err := addTopology(l, spec, affinity); err != nil {
+		return nil, err
 	}
 	if len(affinity) > 0 {
-		spec["affinity"] = obj{"nodeAffinity": affinity}
+		spec["affinity"] = affinity
 	}
 	if l.has("selector") {
 		spec["nodeSelector"] = l.pairsOf("selector", "=")
@@ -172,6 +179,10 @@ func podSpec(l *opts) (obj, error) {
 	var volumes []obj
 	for i, v := range l.all("volume") {
 		volumes = append(volumes, obj{"name": fmt.Sprintf("v%d", i), "persistentVolumeClaim": obj{"claimName": v}})
+	}
+	for i, class := range l.all("ephemeral") {
+		claim := obj{"accessModes": []string{"ReadWriteOnce"}, "storageClassName": class}
+		volumes = append(volumes, obj{"name": fmt.Sprintf("e%d", i), "ephemeral": obj{"volumeClaimTemplate": obj{"spec": claim}}})
 	}
 	if volumes != nil {
 		spec["volumes"] = volumes

@@ -2,7 +2,6 @@ package worldtest
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -198,7 +197,7 @@ func (w *World) poolManifest(l *opts) obj {
 	return m
 }
 
-// otherManifest is a namespace, limitrange, runtimeclass, pvc or storageclass.
+// otherManifest is a namespace, limitrange, runtimeclass, or what storage consists of.
 func otherManifest(l *opts) (obj, error) {
 	meta := obj{"name": l.name}
 	if ns := l.get("ns"); ns != "" {
@@ -232,18 +231,6 @@ func otherManifest(l *opts) (obj, error) {
 			m["scheduling"] = scheduling
 		}
 		return m, nil
-	case "pvc":
-		spec := obj{"accessModes": []string{"ReadWriteOnce"}}
-		for key, field := range map[string]string{"class": "storageClassName", "volume": "volumeName"} {
-			if l.has(key) {
-				spec[field] = l.get(key)
-			}
-		}
-		return obj{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}, nil
-	case "storageclass":
-		m := obj{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": meta, "provisioner": "ebs.csi.aws.com"}
-		maps.Copy(m, obj{"volumeBindingMode": l.or("binding", "WaitForFirstConsumer")})
-		return m, nil
 	}
-	return nil, fmt.Errorf("kind %q is not known", l.kind)
+	return storageManifest(l, meta)
 }
