@@ -36,9 +36,12 @@ type InstanceType struct {
 	Encryption string
 	// NestedVirtualization: the type advertises it (class cpuOptions).
 	NestedVirtualization bool
-	Extended             map[string]int64  // extended resources given as such
-	Labels               map[string]string // labels given as such; they win over derived ones
-	Offerings            []Offering        // sorted by (zone, capacity type)
+	// Volumes is how many EBS volumes pods can have attached on a node; 0: by the
+	// table of EC2 (EBSVolumes).
+	Volumes   int64
+	Extended  map[string]int64  // extended resources given as such
+	Labels    map[string]string // labels given as such; they win over derived ones
+	Offerings []Offering        // sorted by (zone, capacity type)
 }
 
 // ENI are the network limits of a type.

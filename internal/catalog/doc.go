@@ -21,7 +21,7 @@
 //
 // A catalogue file is JSON: region, date, source, instanceTypes, commitments. Of a
 // type, name, arch, vcpu, memoryMiB and offerings are required; without eni it has
-// 110 pods. eni.networkCards, accelerators[].cores, nestedVirtualization and
-// offerings[].zoneID are there for who has the figures; estimated marks a price
+// 110 pods. eni.networkCards, accelerators[].cores, nestedVirtualization,
+// ebsVolumes and offerings[].zoneID are there for who has the figures; estimated marks a price
 // that is no fact. Prices are dollars, kept as whole micro-dollars.
 package catalog

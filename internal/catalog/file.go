@@ -29,6 +29,7 @@ type (
 		Hypervisor           string            `json:"hypervisor,omitempty"`
 		CPUManufacturer      string            `json:"cpuManufacturer,omitempty"`
 		NestedVirtualization bool              `json:"nestedVirtualization,omitempty"`
+		EBSVolumes           int64             `json:"ebsVolumes,omitempty"`
 		Labels               map[string]string `json:"labels,omitempty"`
 		Extended             map[string]int64  `json:"extended,omitempty"`
 		Offerings            []json.RawMessage `json:"offerings"`

@@ -38,7 +38,7 @@ func formatType(t *InstanceType) (json.RawMessage, error) {
 	f := fileType{
 		Name: t.Name, Arch: t.Arch, VCPU: &t.VCPU, MemoryMiB: &t.MemoryMiB,
 		LocalNVMeGB: t.LocalNVMeGB, NetworkMbps: t.NetworkMbps, EBSMbps: t.EBSMbps,
-		Hypervisor: t.Hypervisor, CPUManufacturer: t.CPUManufacturer, NestedVirtualization: t.NestedVirtualization,
+		Hypervisor: t.Hypervisor, CPUManufacturer: t.CPUManufacturer, NestedVirtualization: t.NestedVirtualization, EBSVolumes: t.Volumes,
 		Labels: maps.Clone(t.Labels), Extended: maps.Clone(t.Extended), Offerings: []json.RawMessage{},
 	}
 	if t.ENI.Interfaces > 0 {

@@ -154,7 +154,7 @@ func parseType(raw []byte, zoneIDs map[string]string) (InstanceType, error) {
 		GPUs: devicesOf(f.GPUs), Accelerators: devicesOf(f.Accelerators),
 		LocalNVMeGB: f.LocalNVMeGB, NetworkMbps: f.NetworkMbps, EBSMbps: f.EBSMbps,
 		Hypervisor: f.Hypervisor, CPUManufacturer: f.CPUManufacturer,
-		NestedVirtualization: f.NestedVirtualization, Labels: f.Labels, Extended: f.Extended,
+		NestedVirtualization: f.NestedVirtualization, Volumes: f.EBSVolumes, Labels: f.Labels, Extended: f.Extended,
 	}
 	if f.ENI != nil {
 		t.ENI = ENI{Interfaces: f.ENI.Interfaces, IPv4PerENI: f.ENI.IPv4, Cards: f.ENI.NetworkCards}

@@ -58,7 +58,7 @@ func (f *fileType) checkFigures() error {
 		field string
 		v     int64
 	}
-	figures := []figure{{"localNvmeGB", f.LocalNVMeGB}, {"networkMbps", f.NetworkMbps}, {"ebsMbps", f.EBSMbps}}
+	figures := []figure{{"localNvmeGB", f.LocalNVMeGB}, {"networkMbps", f.NetworkMbps}, {"ebsMbps", f.EBSMbps}, {"ebsVolumes", f.EBSVolumes}}
 	if f.ENI != nil {
 		figures = append(figures, figure{"eni.networkCards", f.ENI.NetworkCards})
 	}

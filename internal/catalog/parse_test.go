@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 	    "eni": {"interfaces": 4, "ipv4PerInterface": 15, "networkCards": 1},
 	    "gpus": [{"name":"t4","manufacturer":"nvidia","count":1,"memoryMiB":16384}],
 	    "accelerators": [{"name":"inferentia","manufacturer":"aws","count":2,"cores":4}],
-	    "localNvmeGB": 75, "networkMbps": 1876, "ebsMbps": 10000, "hypervisor": "nitro", "cpuManufacturer": "aws", "nestedVirtualization": true,
+	    "localNvmeGB": 75, "networkMbps": 1876, "ebsMbps": 10000, "hypervisor": "nitro", "cpuManufacturer": "aws", "nestedVirtualization": true, "ebsVolumes": 12,
 	    "labels": { "extra": "label", "karpenter.k8s.aws/instance-hypervisor": "" }, "extended": { "vpc.amazonaws.com/pod-eni": 18 },
 	    "offerings": [
 	      {"zone":"us-east-1b","capacityType":"spot","pricePerHour":0.0653,"available":false},
@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 				ENI:          ENI{Interfaces: 4, IPv4PerENI: 15, Cards: 1},
 				GPUs:         []Device{{Name: "t4", Manufacturer: "nvidia", Count: 1, MemoryMiB: 16384}},
 				Accelerators: []Device{{Name: "inferentia", Manufacturer: "aws", Count: 2, Cores: 4}},
-				LocalNVMeGB:  75, NetworkMbps: 1876, EBSMbps: 10000, Hypervisor: "nitro", CPUManufacturer: "aws", NestedVirtualization: true,
+				LocalNVMeGB:  75, NetworkMbps: 1876, EBSMbps: 10000, Hypervisor: "nitro", CPUManufacturer: "aws", NestedVirtualization: true, Volumes: 12,
 				Labels:   map[string]string{"extra": "label", LabelHypervisor: ""},
 				Extended: map[string]int64{PodENI: 18},
 				Offerings: []Offering{

@@ -13,6 +13,7 @@ const (
 	defaultClass     = "storageclass.kubernetes.io/is-default-class"
 	betaDefaultClass = "storageclass.beta.kubernetes.io/is-default-class"
 	betaClass        = "volume.beta.kubernetes.io/storage-class"
+	selectedNode     = "volume.kubernetes.io/selected-node"
 
 	ebsDriver = "ebs.csi.aws.com"
 )
@@ -24,8 +25,17 @@ var inTree = map[string]string{
 
 func claimSpec(s *corev1.PersistentVolumeClaimSpec) snapshot.ClaimSpec {
 	out := snapshot.ClaimSpec{StorageClass: s.StorageClassName, VolumeName: s.VolumeName}
-	for _, m := range s.AccessModes {
-		out.AccessModes = append(out.AccessModes, string(m))
+	out.AccessModes = accessModes(s.AccessModes)
+	out.Bytes = amount("storage", *s.Resources.Requests.Storage())
+	out.Block = s.VolumeMode != nil && *s.VolumeMode == corev1.PersistentVolumeBlock
+	out.Selector = selector(s.Selector)
+	return out
+}
+
+func accessModes(list []corev1.PersistentVolumeAccessMode) []string {
+	var out []string
+	for _, m := range list {
+		out = append(out, string(m))
 	}
 	return out
 }
@@ -46,6 +56,7 @@ func PersistentVolumeClaim(c *corev1.PersistentVolumeClaim) snapshot.PersistentV
 		Phase:         string(c.Status.Phase),
 		BindCompleted: c.Annotations[bindCompleted] != "",
 		Deleting:      c.DeletionTimestamp != nil,
+		SelectedNode:  c.Annotations[selectedNode],
 	}
 	if class, ok := c.Annotations[betaClass]; ok && out.Spec.StorageClass == nil {
 		out.Spec.StorageClass = &class
@@ -67,6 +78,13 @@ func PersistentVolume(v *corev1.PersistentVolume) snapshot.PersistentVolume {
 		Local:        v.Spec.Local != nil || v.Spec.HostPath != nil,
 		Labels:       labels(v.Labels),
 		Deleting:     v.DeletionTimestamp != nil,
+		Phase:        string(v.Status.Phase),
+		Bytes:        amount("storage", *v.Spec.Capacity.Storage()),
+		AccessModes:  accessModes(v.Spec.AccessModes),
+		Block:        v.Spec.VolumeMode != nil && *v.Spec.VolumeMode == corev1.PersistentVolumeBlock,
+	}
+	if c := v.Spec.ClaimRef; c != nil {
+		out.Claim = c.Namespace + "/" + c.Name
 	}
 	switch {
 	case v.Spec.CSI != nil:

@@ -79,6 +79,11 @@ type ClaimSpec struct {
 	StorageClass *string  `json:"storageClass,omitempty"`
 	VolumeName   string   `json:"volumeName,omitempty"`
 	AccessModes  []string `json:"accessModes,omitempty"`
+	// Bytes is the storage asked for; 0 = not given. Block tells volumeMode Block from
+	// Filesystem. Selector picks volumes that exist by their labels.
+	Bytes    int64          `json:"bytes,omitempty"`
+	Block    bool           `json:"block,omitempty"`
+	Selector *LabelSelector `json:"selector,omitempty"`
 }
 
 // PersistentVolumeClaim is a claim.
@@ -89,6 +94,9 @@ type PersistentVolumeClaim struct {
 	Phase         string    `json:"phase,omitempty"` // Pending, Bound, Lost
 	BindCompleted bool      `json:"bindCompleted,omitempty"`
 	Deleting      bool      `json:"deleting,omitempty"`
+	// SelectedNode is the node for which the scheduler has ordered the volume
+	// (annotation volume.kubernetes.io/selected-node); "" = none yet.
+	SelectedNode string `json:"selectedNode,omitempty"`
 }
 
 // PersistentVolume is a volume.
@@ -97,10 +105,17 @@ type PersistentVolume struct {
 	StorageClass string             `json:"storageClass,omitempty"`
 	Driver       string             `json:"driver,omitempty"` // CSI driver, or the in-tree plugin's CSI name
 	Handle       string             `json:"handle,omitempty"`
-	Local        bool               `json:"local,omitempty"` // local or hostPath: hostname terms are ignored
+	Local        bool               `json:"local,omitempty"` // local or hostPath
 	Required     []NodeSelectorTerm `json:"required,omitempty"`
 	Labels       map[string]string  `json:"labels,omitempty"` // old zone labels
 	Deleting     bool               `json:"deleting,omitempty"`
+	// Claim is the claim that the volume is kept for or bound to, namespace/name; "" =
+	// anybody's. Phase is its status: Available, Bound, Released, Failed.
+	Claim       string   `json:"claim,omitempty"`
+	Phase       string   `json:"phase,omitempty"`
+	Bytes       int64    `json:"bytes,omitempty"`
+	AccessModes []string `json:"accessModes,omitempty"`
+	Block       bool     `json:"block,omitempty"`
 }
 
 // StorageClass is a storage class.
