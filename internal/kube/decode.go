@@ -32,14 +32,17 @@ func malformed(field, message string) *fieldError {
 }
 
 // decodeLenient decodes as the API server does: names are case-sensitive, fields
-// it does not know are skipped. prefix is put before the field in errors.
+// it does not know are skipped. A field that stands twice is refused. prefix is put before the field in errors.
 func decodeLenient(raw []byte, into any, prefix string) *fieldError {
 	if err := hugeExponent(raw); err != nil {
 		return err
 	}
-	err := json.UnmarshalCaseSensitivePreserveInts(raw, into)
-	if err == nil {
+	twice, err := json.UnmarshalStrict(raw, into, json.DisallowDuplicateFields)
+	if err == nil && len(twice) == 0 {
 		return nil
+	}
+	if err == nil {
+		return doubled(twice[0], prefix)
 	}
 	if found := diagnose(raw, reflect.TypeOf(into), prefix, false); found != nil {
 		return found
@@ -63,6 +66,19 @@ func decodeStrict(raw []byte, into any, prefix string) *fieldError {
 		err = strict[0]
 	}
 	return malformed(prefix, err.Error())
+}
+
+// doubled is the error about a field that stands twice in one object: one of the two
+// is a mistake, and nobody knows which.
+func doubled(err error, prefix string) *fieldError {
+	_, name, ok := strings.Cut(err.Error(), `duplicate field "`)
+	if name = strings.TrimSuffix(name, `"`); !ok || name == "" {
+		return malformed(prefix, err.Error())
+	}
+	if prefix != "" {
+		name = prefix + "." + name
+	}
+	return malformed(name, "the same field twice in one object; keep one")
 }
 
 // hugeExponent refuses numbers like "1e-10000000": the quantity parser takes

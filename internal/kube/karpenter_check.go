@@ -2,8 +2,12 @@ package kube
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
+
+	"kerf.sh/kerf/internal/snapshot"
 )
 
 // Patterns of the karpenter.sh/v1 API. Days are not a unit of it.
@@ -45,6 +49,29 @@ func (s *claimTemplateSpec) check(field string) *fieldError {
 		return err
 	}
 	return duration(field+".terminationGracePeriod", s.TerminationGracePeriod, false)
+}
+
+// check refuses what the API server would refuse of the fields beside the template
+// and the disruption.
+func (s *nodePoolSpec) check() *fieldError {
+	if s.Weight != nil && (*s.Weight < 1 || *s.Weight > 100) {
+		return refusedf("spec.weight", "%d is out of bounds: want 1 to 100, or leave it out (then it counts as 0)", *s.Weight)
+	}
+	if s.Replicas == nil {
+		return nil
+	}
+	if *s.Replicas < 0 {
+		return refusedf("spec.replicas", "%d is negative", *s.Replicas)
+	}
+	if s.Weight != nil {
+		return refusedf("spec.weight", "a NodePool with spec.replicas has no weight: leave it out")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Limits)) {
+		if name != snapshot.Nodes {
+			return refusedf("spec.limits", "%s: a NodePool with spec.replicas can limit %s alone", name, snapshot.Nodes)
+		}
+	}
+	return nil
 }
 
 func (d *disruption) check() *fieldError {

@@ -25,6 +25,9 @@ func (r *reader) addNodePool(p *nodePool, o object) *fieldError {
 	if err := p.Spec.Disruption.check(); err != nil {
 		return err
 	}
+	if err := p.Spec.check(); err != nil {
+		return err
+	}
 	out := snapshot.NodePool{
 		Name:                   p.Metadata.Name,
 		UID:                    string(p.Metadata.UID),

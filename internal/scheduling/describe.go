@@ -63,8 +63,8 @@ func (w *World) describeLabel(x *explainTable, pool int, r *Rules, key string, k
 	}
 	p := &w.Pools[pool]
 	var want requirements.Set
-	if len(r.Alternatives) > 0 {
-		for _, q := range r.Alternatives[k.n.alt] {
+	if alts := r.forNew(); len(alts) > 0 {
+		for _, q := range alts[k.n.alt] {
 			if q.Key() == key {
 				want.Add(q)
 			}
@@ -149,8 +149,8 @@ func (w *World) describePort(x *explainTable, r *Rules, k *candidate) (plan.Code
 func (w *World) describeOffer(x *explainTable, pool int, r *Rules, k *candidate) string {
 	o := &x.t.u.offers[k.n.offer]
 	var wants []string
-	if len(r.Alternatives) > 0 {
-		for _, q := range r.Alternatives[k.n.alt] {
+	if alts := r.forNew(); len(alts) > 0 {
+		for _, q := range alts[k.n.alt] {
 			if requirements.WellKnown(q.Key()) {
 				wants = append(wants, q.String())
 			}

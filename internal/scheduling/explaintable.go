@@ -165,7 +165,7 @@ func (w *World) row(pool, rules int) []nearest {
 			ported[i] = portTaken
 		}
 	}
-	alts := r.Alternatives
+	alts := r.forNew()
 	if len(alts) == 0 {
 		alts = [][]requirements.Requirement{nil}
 		common |= x.add(blame{kind: byLabel, key: ""})

@@ -42,6 +42,7 @@ func compileRules(spec *snapshot.PodSpec) Rules {
 		return r
 	}
 	invalid := ""
+	named, first := 0, len(spec.Required)
 terms:
 	for i := range spec.Required {
 		t := &spec.Required[i]
@@ -63,9 +64,13 @@ terms:
 			alt = append(alt, q)
 		}
 		r.Alternatives = append(r.Alternatives, alt)
-		if len(t.Fields) > 0 && r.refused == "" {
-			r = r.refuse(plan.MatchFieldsUsed, fmt.Sprintf("required node affinity term %d uses matchFields, which name nodes that exist: no node is launched for it, and none that exists takes it", i))
+		if namesNode(alt) {
+			named++
+			first = min(first, i)
 		}
+	}
+	if named > 0 && named == len(r.Alternatives) {
+		return r.refuse(plan.MatchFieldsUsed, fmt.Sprintf("required node affinity term %d uses matchFields, which name nodes that exist: no node is launched for it, and none that exists takes it", first))
 	}
 	if invalid != "" && len(r.Alternatives) == 0 {
 		return r.refuse(plan.InvalidSelector, invalid)
@@ -76,6 +81,27 @@ terms:
 // fieldName is the one field that node affinity can match. It is kept among the
 // labels: no node has a label of this name.
 const fieldName = "metadata.name"
+
+// namesNode reports whether a term uses matchFields: it speaks of nodes that exist,
+// and no new node satisfies it (Karpenter refuses the whole pod).
+func namesNode(alt []requirements.Requirement) bool {
+	for i := range alt {
+		if alt[i].Key() == fieldName {
+			return true
+		}
+	}
+	return false
+}
+
+// forNew are the alternatives that a new node can satisfy.
+func (r *Rules) forNew() [][]requirements.Requirement {
+	for i := range r.Alternatives {
+		if namesNode(r.Alternatives[i]) {
+			return slices.DeleteFunc(slices.Clone(r.Alternatives), namesNode)
+		}
+	}
+	return r.Alternatives
+}
 
 func (r Rules) refuse(code plan.Code, detail string) Rules {
 	r.refused, r.detail = code, detail
@@ -90,7 +116,7 @@ func (r Rules) restrict() Rules {
 		return r
 	}
 	avoid := len(r.Alternatives) > 0
-	for _, alt := range r.Alternatives {
+	for _, alt := range r.forNew() {
 		avoids := false
 		for i := range alt {
 			key := alt[i].Key()

@@ -154,7 +154,7 @@ func (t *Template) toleratedBy(tolerations []snapshot.Toleration, relaxed bool) 
 // when none does. The result may be shared: do not write to it.
 func (t *Template) match(r *Rules) packing.Bitset {
 	var out packing.Bitset
-	for _, alt := range r.Alternatives {
+	for _, alt := range r.forNew() {
 		bits := t.matchAlt(alt)
 		switch {
 		case bits == nil:

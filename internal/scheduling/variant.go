@@ -83,7 +83,7 @@ func (w *World) assignments(p *Pool) [][]assigned {
 		if w.Rules[i].refused != "" {
 			continue
 		}
-		for _, alt := range w.Rules[i].Alternatives {
+		for _, alt := range w.Rules[i].forNew() {
 			for _, a := range askedValues(p, alt) {
 				add(a)
 			}

@@ -82,7 +82,7 @@ func (w *World) sizes(l *opts) (capacity, allocatable obj) {
 }
 
 // nodeManifest is a Node: registered, initialised and ready unless the line says
-// otherwise (starting: registered, not initialised; notready; cordoned; deleting;
+// otherwise (starting: registered, not initialised; notready; unready: without the taint; cordoned; deleting;
 // empty-status: the kubelet has not written its sizes yet).
 func (w *World) nodeManifest(l *opts) obj {
 	labels := w.typeLabels(l)
@@ -98,6 +98,9 @@ func (w *World) nodeManifest(l *opts) obj {
 	capacity, allocatable := w.sizes(l)
 	taints := taintsOf(l.list("taints"))
 	ready := "True"
+	if l.has("unready") { // the node controller has not tainted it yet
+		ready = "False"
+	}
 	if l.has("notready") {
 		ready = "False"
 		taints = append(taints, obj{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"})
