@@ -29,6 +29,9 @@ func CheckBounds(p *packing.Problem, r *packing.Result) []string {
 		}
 		classes := markets[k]
 		markets = slices.Delete(markets, k, k+1)
+		if forced := forcedNodes(p, classes, launched); b.Demand[len(p.Dims)] > forced {
+			bad = append(bad, fmt.Sprintf("bound %d: claims that rules force %d nodes, they force %d", i, b.Demand[len(p.Dims)], forced))
+		}
 		switch b.Kind {
 		case packing.BoundGroups:
 			bad = append(bad, groupProof(p, b, classes, launched)...)
@@ -39,7 +42,7 @@ func CheckBounds(p *packing.Problem, r *packing.Result) []string {
 		}
 		bad = append(bad, proof(b, i)...)
 		for t := range p.Templates {
-			bad = append(bad, undercut(p, b, t, classes)...)
+			bad = append(bad, undercut(p, b, t, classes, launched)...)
 		}
 	}
 	if len(markets) > 0 {
@@ -112,8 +115,12 @@ func proof(b *packing.Bound, i int) []string {
 
 // undercut lists offers of a template that some class may use and that hold more, at
 // the duals, than they cost.
-func undercut(p *packing.Problem, b *packing.Bound, t int, classes []int) []string {
+func undercut(p *packing.Problem, b *packing.Bound, t int, classes []int, launched []int64) []string {
 	var bad []string
+	most := int64(0) // pods on one node, by rules between pods
+	for _, c := range classes {
+		most += mostOnNode(p, c, launched[c])
+	}
 	tm := &p.Templates[t]
 	for o, offer := range tm.Offers {
 		used := false
@@ -134,7 +141,7 @@ func undercut(p *packing.Problem, b *packing.Bound, t int, classes []int) []stri
 				worth += v // the forced node count
 			case perPod(b):
 				if p.Dims[k] == "pods" {
-					worth += v * float64(min(holds, int64(b.Pods)))
+					worth += v * float64(min(holds, most))
 				}
 			default:
 				have := tm.Types[offer.Type].Alloc[k]

@@ -29,7 +29,8 @@ func contentsProof(p *packing.Problem, b *packing.Bound, classes []int, launched
 		tm := &p.Templates[t]
 		for o, offer := range tm.Offers {
 			left := append([]int64(nil), tm.Types[offer.Type].Alloc...)
-			if worth := richest(p, classes, launched, price, t, o, left); worth > float64(offer.Price)*(1+1e-6) {
+			held := make([]int64, len(p.Classes))
+			if worth := richest(p, classes, launched, price, t, o, left, held); worth > float64(offer.Price)*(1+1e-6) {
 				bad = append(bad, fmt.Sprintf("template %d offer %d (%s) costs %d, the prices say it can hold %g", t, o, tm.Types[offer.Type].Name, offer.Price, worth))
 			}
 		}
@@ -38,21 +39,18 @@ func contentsProof(p *packing.Problem, b *packing.Bound, classes []int, launched
 }
 
 // richest is the most that contents of the classes are worth in what is left of an
-// offer.
-func richest(p *packing.Problem, classes []int, launched []int64, price map[int]float64, t, o int, left []int64) float64 {
+// offer beside what it holds.
+func richest(p *packing.Problem, classes []int, launched []int64, price map[int]float64, t, o int, left, held []int64) float64 {
 	if len(classes) == 0 {
 		return 0
 	}
 	c := classes[0]
-	best := richest(p, classes[1:], launched, price, t, o, left)
+	best := richest(p, classes[1:], launched, price, t, o, left, held)
+	defer func() { held[c] = 0 }()
 	if offers := p.Classes[c].Offers[t]; offers == nil || !offers.Has(o) {
 		return best
 	}
-	most := launched[c]
-	if conflict(p, c, c) {
-		most = min(most, 1)
-	}
-	for n := int64(1); n <= most; n++ {
+	for n := int64(1); n <= launched[c]; n++ {
 		rest := append([]int64(nil), left...)
 		for k, v := range p.Classes[c].Need {
 			rest[k] -= n * v
@@ -62,7 +60,11 @@ func richest(p *packing.Problem, classes []int, launched []int64, price map[int]
 				return best
 			}
 		}
-		best = max(best, float64(n)*price[c]+richest(p, classes[1:], launched, price, t, o, rest))
+		held[c] = n
+		if !mayShare(p, held) {
+			return best
+		}
+		best = max(best, float64(n)*price[c]+richest(p, classes[1:], launched, price, t, o, rest, held))
 	}
 	return best
 }

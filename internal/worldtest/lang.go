@@ -15,6 +15,7 @@ import (
 // A line is a kind, a name and options without blanks (key=value, or a bare flag):
 //
 //	catalog only=c5.large,m5.8xlarge        leave only these types
+//	     zone-percent=z-a:90,z-b:120        prices of a zone are so many percent
 //	type inf-x.xlarge cpu=4 mem=8192 spot=0.050 od=0.2 neuron=1 ...
 //	settings reserved-enis=1 min-values=best-effort
 //	class small maxpods=50 kube-reserved=cpu:1 root=30Gi
@@ -59,6 +60,7 @@ type World struct {
 	classes  map[string]bool
 	pools    map[string]bool
 	used     bool // a pool refers to the default class
+	drawn    []drawnLine
 }
 
 // NewWorld is the empty world of the fixture catalogue.
@@ -115,7 +117,7 @@ func (w *World) exec(l *opts) error {
 				return !slices.Contains(only, t.Name)
 			})
 		}
-		return nil
+		return w.zonePercent(l.list("zone-percent"))
 	case "type":
 		return w.addType(l)
 	case "settings":

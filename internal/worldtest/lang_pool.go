@@ -70,6 +70,25 @@ func (w *World) addType(l *opts) error {
 	return err
 }
 
+// zonePercent makes the prices of zones differ: "z-a:90".
+func (w *World) zonePercent(items []string) error {
+	for _, item := range items {
+		zone, text, _ := strings.Cut(item, ":")
+		percent, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return err
+		}
+		for i := range w.Catalog.Types {
+			for k := range w.Catalog.Types[i].Offerings {
+				if o := &w.Catalog.Types[i].Offerings[k]; o.Zone == zone {
+					o.Price = o.Price * percent / 100
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // classManifest is an EC2NodeClass: AL2023, resolved in all fixture zones, ready,
 // unless the line says otherwise (bare: a manifest from git, without a status).
 func classManifest(l *opts) obj {
