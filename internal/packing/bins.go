@@ -28,12 +28,16 @@ type group struct {
 	classes []int   // index in Problem.Classes
 	need    []int64 // by class, stride d
 	count   []int
-	single  []bool // at most one pod of the class per node
+	most    []int32 // by class: the most on one node
+	capped  bool    // some class has a most
 	// clash lists, per class, the other classes of the group it may not share a node
 	// with; nil when the group has no such pair.
 	clash [][]int32
-	tops  []int64
-	all   []bin // before pruning
+	// shared are caps over several classes; sharedOf lists them by class, nil if none.
+	shared   []sharedCap
+	sharedOf [][]capRef
+	tops     []int64
+	all      []bin // before pruning
 	// exotic groups hold classes that only exotic types can host.
 	exotic bool
 	sized  []int

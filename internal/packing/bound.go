@@ -66,7 +66,6 @@ func (s *solver) bounds() []Bound {
 func (s *solver) bound(sigs []int, inLaunch []int64, live func(int) bool) Bound {
 	b := Bound{Demand: make([]int64, s.d+1)}
 	demand := make([]float64, s.d+1)
-	forced := int64(0)
 	for _, i := range sigs {
 		for _, c := range s.sigs[i].classes {
 			n := inLaunch[c]
@@ -77,12 +76,13 @@ func (s *solver) bound(sigs []int, inLaunch []int64, live func(int) bool) Bound 
 			for r, v := range s.p.Classes[c].Need {
 				b.Demand[r] += n * v
 			}
-			if slices.Contains(s.p.Classes[c].Conflicts, int32(c)) {
-				forced = max(forced, n)
-			}
 		}
 	}
-	b.Demand[s.d] = max(forced, 1)
+	var all []int
+	for _, i := range sigs {
+		all = append(all, s.sigs[i].classes...)
+	}
+	b.Demand[s.d] = max(1, s.forced(all, func(c int) int64 { return inLaunch[c] }))
 	for r, v := range b.Demand {
 		demand[r] = float64(v)
 	}

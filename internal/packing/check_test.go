@@ -32,9 +32,18 @@ func verify(p *Problem, r *Result) error {
 			}
 		}
 	}
-	quarrel := func(m map[int]int) error {
+	quarrel := func(m map[int]int, node int) error { // node < 0: a new one
+		for k, cp := range p.Caps {
+			if held, some := capSum(p, k, m, node); some && held > cp.Max {
+				return fmt.Errorf("cap %d: %d on one node, %d is the most", k, held, cp.Max)
+			}
+		}
 		for a, n := range m {
-			for _, b := range p.Classes[a].Conflicts {
+			foes := p.Classes[a].Conflicts
+			if node < 0 {
+				foes = slices.Concat(foes, p.Classes[a].Apart)
+			}
+			for _, b := range foes {
 				if (int(b) == a && n > 1) || (int(b) != a && m[int(b)] > 0) {
 					return fmt.Errorf("classes %d and %d conflict on one node", a, b)
 				}
@@ -42,8 +51,8 @@ func verify(p *Problem, r *Result) error {
 		}
 		return nil
 	}
-	for _, m := range on {
-		if err := quarrel(m); err != nil {
+	for i, m := range on {
+		if err := quarrel(m, i); err != nil {
 			return err
 		}
 	}
@@ -70,7 +79,7 @@ func verify(p *Problem, r *Result) error {
 		if len(m) == 0 {
 			return fmt.Errorf("launch %d is empty", i)
 		}
-		if err := quarrel(m); err != nil {
+		if err := quarrel(m, -1); err != nil {
 			return fmt.Errorf("launch %d: %w", i, err)
 		}
 		if !slices.Contains(l.Options, l.Chosen) || l.Options[0] != l.Chosen {
@@ -171,6 +180,13 @@ func firstStranded(p *Problem, r *Result, free [][]int64, on []map[int]int) erro
 				return false
 			}
 		}
+		on[n][c]++
+		defer func() { on[n][c]-- }()
+		for k, cp := range p.Caps {
+			if held, _ := capSum(p, k, on[n], n); slices.Contains(cp.Classes, int32(c)) && held > cp.Max {
+				return false
+			}
+		}
 		return true
 	}
 	check := func(c int, what string) error {
@@ -198,7 +214,7 @@ func firstStranded(p *Problem, r *Result, free [][]int64, on []map[int]int) erro
 		}
 		for t := range p.Templates {
 			tm := &p.Templates[t]
-			if p.Classes[u.Class].Offers[t] == nil || hits[t] || len(tm.MinValues) > 0 {
+			if p.Classes[u.Class].Offers[t] == nil || hits[t] || len(tm.MinValues) > 0 || barred(p, u.Class) {
 				continue
 			}
 			for o, of := range tm.Offers {
@@ -209,6 +225,37 @@ func firstStranded(p *Problem, r *Result, free [][]int64, on []map[int]int) erro
 		}
 	}
 	return nil
+}
+
+// capSum is what contents count in a cap, and whether they do at all; on existing node
+// n what it carries is added, and a cap of new nodes counts nothing there.
+func capSum(p *Problem, k int, m map[int]int, n int) (held int, some bool) {
+	cp := &p.Caps[k]
+	if n >= 0 && cp.New {
+		return 0, false
+	}
+	for i, c := range cp.Classes {
+		w := 1
+		if cp.Weight != nil {
+			w = int(cp.Weight[i])
+		}
+		held += w * m[int(c)]
+		some = some || m[int(c)] > 0
+	}
+	if n >= 0 && cp.Used != nil {
+		held += int(cp.Used[n])
+	}
+	return held, some
+}
+
+// barred reports whether a cap keeps even one pod of a class off a new node.
+func barred(p *Problem, c int) bool {
+	for k := range p.Caps {
+		if held, some := capSum(p, k, map[int]int{c: 1}, -1); some && held > p.Caps[k].Max {
+			return true
+		}
+	}
+	return false
 }
 
 func TestRankOffersIsCompareOffers(t *testing.T) {

@@ -97,10 +97,7 @@ func (m *master) crash() bool {
 			if !m.g.takes(b, c) {
 				continue
 			}
-			k := max(1, m.d[c])
-			if m.g.single[c] {
-				k = 1
-			}
+			k := min(max(1, m.d[c]), int(m.g.most[c]))
 			for r, need := range m.g.req(c) {
 				if need > 0 {
 					k = min(k, int(m.g.cap(b)[r]/need))

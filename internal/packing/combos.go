@@ -228,13 +228,10 @@ func (t *trial) keep(lost float64) {
 	if lost > 0 {
 		rest := make([]int32, len(t.count))
 		for c, n := range t.sp.rest {
-			if n > 1 && g.single[c] {
-				return
-			}
-			if n > 0 && t.sp.crowded(int32(c)) {
-				return
-			}
 			rest[c] = int32(n)
+		}
+		if !g.permits(rest) {
+			return
 		}
 		b := g.cheapest(rest)
 		if b < 0 || g.prices[b] >= t.best {

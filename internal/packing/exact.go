@@ -19,6 +19,8 @@ type exact struct {
 	full  int
 	need  [][]int64 // by subset
 	clash []int     // by pod: pods it may not share a node with
+	apart []int     // by pod: pods it may not share a new node with
+	caps  []sum     // caps that concern some pod
 	best  []int64   // by subset: least price as one new node
 	node  []pnode   // by subset: that node
 	// plain says, per pod, that an ordinary type can hold it.
@@ -121,6 +123,9 @@ func (s *solver) oneWeight() (int32, bool) {
 
 // home is the heaviest weight of a template that can host one pod of the class.
 func (s *solver) home(c int) (int32, bool) {
+	if s.most[c] == 0 {
+		return 0, false
+	}
 	cl := &s.p.Classes[c]
 	var weight int32
 	found := false
@@ -141,6 +146,9 @@ func (s *solver) home(c int) (int32, bool) {
 
 // fitsSomewhere reports whether any offer that the class allows could hold one pod.
 func (s *solver) fitsSomewhere(c int) bool {
+	if s.most[c] == 0 {
+		return false
+	}
 	cl := &s.p.Classes[c]
 	found := false
 	for t := range s.p.Templates {
@@ -173,20 +181,76 @@ func (e *exact) load() {
 		}
 		e.need[sub] = v
 	}
-	e.clash = make([]int, k)
+	e.clash, e.apart = make([]int, k), make([]int, k)
 	for i := range e.pod {
 		for j := range e.pod {
 			if i != j && slices.Contains(s.p.Classes[e.pod[i]].Conflicts, int32(e.pod[j])) {
 				e.clash[i] |= 1 << j
 			}
+			if i != j && slices.Contains(s.p.Classes[e.pod[i]].Apart, int32(e.pod[j])) {
+				e.apart[i] |= 1 << j
+			}
 		}
+	}
+	e.loadCaps()
+}
+
+// sum is what every subset of pods counts in a cap.
+type sum struct {
+	cap int32
+	of  []int // by subset
+}
+
+func (e *exact) loadCaps() {
+	for k := range e.s.p.Caps {
+		weight := make([]int, len(e.pod))
+		some := false
+		for i, c := range e.pod {
+			for _, r := range e.s.caps(c) {
+				if int(r.cap) == k {
+					weight[i], some = int(r.weight), true
+				}
+			}
+		}
+		if !some {
+			continue
+		}
+		of := make([]int, e.full+1)
+		for sub := 1; sub <= e.full; sub++ {
+			of[sub] = of[sub&(sub-1)] + weight[bits.TrailingZeros(uint(sub))]
+		}
+		e.caps = append(e.caps, sum{int32(k), of})
 	}
 }
 
-// quarrels reports whether two pods of a subset conflict.
-func (e *exact) quarrels(sub int) bool {
-	for i := range e.pod {
-		if sub&(1<<i) != 0 && e.clash[i]&sub != 0 {
+// joins reports whether rules between pods let a subset share existing node n.
+func (e *exact) joins(sub, n int) bool {
+	if quarrel(e.clash, sub) {
+		return false
+	}
+	for i := range e.caps {
+		k := e.caps[i].cap
+		if cp := &e.s.p.Caps[k]; !cp.New && e.caps[i].of[sub] > 0 && e.caps[i].of[sub]+e.s.carries(k, n) > cp.Max {
+			return false
+		}
+	}
+	return true
+}
+
+// together reports whether rules between pods let a subset share a new node.
+func (e *exact) together(sub int) bool {
+	for i := range e.caps {
+		if v := e.caps[i].of[sub]; v > 0 && v > e.s.p.Caps[e.caps[i].cap].Max {
+			return false
+		}
+	}
+	return !quarrel(e.clash, sub) && !quarrel(e.apart, sub)
+}
+
+// quarrel reports whether two pods of a subset are a pair of clash.
+func quarrel(clash []int, sub int) bool {
+	for i := range clash {
+		if sub&(1<<i) != 0 && clash[i]&sub != 0 {
 			return true
 		}
 	}
@@ -203,7 +267,7 @@ func (e *exact) single(weight int32) {
 	}
 	for sub := 1; sub <= e.full; sub++ {
 		e.best[sub] = -1
-		if e.quarrels(sub) {
+		if !e.together(sub) {
 			continue
 		}
 		exotic := false // exotic types only with a pod that has nothing else
@@ -327,7 +391,7 @@ func (e *exact) existing() (can []bool, from [][]int) {
 		free := s.p.Nodes[n].Free
 		negative := slices.ContainsFunc(free, func(v int64) bool { return v < 0 })
 		for sub := 0; sub <= e.full; sub++ {
-			fit[sub] = sub == 0 || (!negative && sub&^allowed == 0 && covers(free, e.need[sub]) && !e.quarrels(sub))
+			fit[sub] = sub == 0 || (!negative && sub&^allowed == 0 && covers(free, e.need[sub]) && e.joins(sub, n))
 		}
 		next := slices.Clone(can)
 		own := make([]int, e.full+1)

@@ -60,18 +60,10 @@ func (s *solver) fillClass(c int, f *finder) {
 		}
 		from = slot + 1
 		node := f.nodes[slot]
-		if s.clashed[node][c] {
-			continue
-		}
-		k := s.left[c]
+		k := s.nodeAllows(node, c, s.left[c])
 		for r, need := range cl.Need {
 			if need > 0 {
 				k = min(k, int(s.free[node][r]/need))
-			}
-		}
-		for _, o := range cl.Conflicts {
-			if int(o) == c {
-				k = min(k, 1)
 			}
 		}
 		if k <= 0 {
@@ -83,14 +75,7 @@ func (s *solver) fillClass(c int, f *finder) {
 		f.refresh(slot)
 		s.left[c] -= k
 		s.placed = append(s.placed, Placed{node, c, k})
-		if len(cl.Conflicts) > 0 {
-			if s.clashed[node] == nil {
-				s.clashed[node] = map[int]bool{}
-			}
-			for _, o := range cl.Conflicts {
-				s.clashed[node][int(o)] = true
-			}
-		}
+		s.carry(node, c, k)
 	}
 }
 

@@ -19,6 +19,8 @@ type knapsack struct {
 	try     []int32
 	out     []int32
 	saved   []int64
+	spare   []int32 // what shared caps leave
+	kept    []int32
 
 	found float64
 	hit   bool
@@ -34,13 +36,10 @@ func newKnapsack(g *group) *knapsack {
 	}
 }
 
-// allow sets how many pods of each class may be used; single classes at most one.
+// allow sets how many pods of each class may be used, its most on one node at most.
 func (k *knapsack) allow(count []int) {
 	for c := range count {
-		k.limit[c] = count[c]
-		if k.g.single[c] {
-			k.limit[c] = min(1, count[c])
-		}
+		k.limit[c] = min(count[c], int(k.g.most[c]))
 	}
 }
 
@@ -77,6 +76,11 @@ func (k *knapsack) room(c int32, have int32) int {
 			n = min(n, int(k.left[r]/need))
 		}
 	}
+	if k.g.shared != nil {
+		for _, r := range k.g.sharedOf[c] {
+			n = min(n, int(k.spare[r.cap]/r.weight))
+		}
+	}
 	return n
 }
 
@@ -85,6 +89,20 @@ func (k *knapsack) add(a []int32, c int32, n int) {
 	a[c] += int32(n)
 	for r := range d {
 		k.left[r] -= int64(n) * k.g.need[int(c)*d+r]
+	}
+	if k.g.shared != nil {
+		for _, r := range k.g.sharedOf[c] {
+			k.spare[r.cap] -= int32(n) * r.weight
+		}
+	}
+}
+
+// empty starts with the whole room of bin b.
+func (k *knapsack) empty(b int) {
+	copy(k.left, k.g.cap(b))
+	k.spare = k.spare[:0]
+	for i := range k.g.shared {
+		k.spare = append(k.spare, k.g.shared[i].max)
 	}
 }
 
@@ -128,7 +146,7 @@ func (k *knapsack) best(b int, pi, start []float64, rounds int) float64 {
 	for range rounds {
 		k.order = k.order[:len(pi)]
 		k.sortByDensity(pi)
-		copy(k.left, cap)
+		k.empty(b)
 		clear(k.cur)
 		v := k.greedy(k.cur, pi, -1)
 		v = k.polish(v, pi)
@@ -176,6 +194,7 @@ func (k *knapsack) polish(v float64, pi []float64) float64 {
 				}
 				copy(k.try, k.cur)
 				copy(k.saved, k.left)
+				k.kept = append(k.kept[:0], k.spare...)
 				k.add(k.try, c, -int(n))
 				w := v - float64(float64(n)*pi[c])
 				w += k.greedy(k.try, pi, c)
@@ -185,6 +204,7 @@ func (k *knapsack) polish(v float64, pi []float64) float64 {
 					improved = true
 				} else {
 					copy(k.left, k.saved)
+					copy(k.spare, k.kept)
 				}
 			}
 		}
@@ -219,7 +239,7 @@ func (k *knapsack) deepen(b int, pi []float64, floor float64, steps int) float64
 	}
 	k.sortByDensity(pi)
 	clear(k.try)
-	copy(k.left, g.cap(b))
+	k.empty(b)
 	k.found, k.steps = floor, steps
 	k.hit = false
 	k.descend(0, 0, ub, pi)

@@ -17,7 +17,7 @@ const maxGrid = 80_000
 // newGrid makes a grid for some bins given best first; it returns nil where a grid would be too large or other dimensions decide.
 func newGrid(g *group, bins []int) *grid {
 	n := len(g.classes)
-	if n == 0 || n > 32 || g.d < 2 || g.clash != nil {
+	if n == 0 || n > 32 || g.d < 2 || g.capped || g.clash != nil || g.shared != nil {
 		return nil
 	}
 	gr := &grid{need: make([][2]int, n)}
@@ -27,9 +27,6 @@ func newGrid(g *group, bins []int) *grid {
 		}
 	}
 	for c := range n {
-		if g.single[c] {
-			return nil
-		}
 		for r, v := range g.req(c) {
 			switch {
 			case r < 2:

@@ -80,7 +80,7 @@ func (s *solver) pack(g *group, count []int) []pattern {
 // holds reports whether some bin holds one pod of class c.
 func (g *group) holds(c int) bool {
 	for b := range g.bins {
-		if g.takes(b, c) && covers(g.cap(b), g.req(c)) {
+		if g.most[c] > 0 && g.takes(b, c) && covers(g.cap(b), g.req(c)) {
 			return true
 		}
 	}

@@ -153,13 +153,8 @@ func (s *solver) take(n *pnode, c, k int) int {
 	if k <= 0 || n.template >= len(cl.Offers) || !cl.Offers[n.template].Has(n.offer) {
 		return 0
 	}
-	for _, o := range cl.Conflicts {
-		if int(o) == c {
-			k = min(k, 1)
-		}
-		if _, ok := n.find(int(o)); ok {
-			return 0
-		}
+	if k = s.newAllows(n, c, k); k == 0 {
+		return 0
 	}
 	offers := n.offers
 	if !n.offers.Subset(cl.Offers[n.template]) {

@@ -2,6 +2,7 @@ package packing
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 type size struct {
 	types, classes, perClass, nodes, templates     int
 	limits, conflicts, minValues, weights, counted bool
+	caps                                           bool // caps, and classes kept apart
 }
 
 // draw makes a problem: types in a few families and sizes, zones, two capacity types,
@@ -121,13 +123,45 @@ func draw(t *rapid.T, z size) *Problem {
 				p.Classes[o].Conflicts = append(p.Classes[o].Conflicts, int32(c))
 			}
 		}
+		if z.caps && rapid.IntRange(0, 4).Draw(t, "apart") == 0 {
+			o := rapid.IntRange(0, c).Draw(t, "from")
+			p.Classes[c].Apart = append(p.Classes[c].Apart, int32(o))
+			if o != c {
+				p.Classes[o].Apart = append(p.Classes[o].Apart, int32(c))
+			}
+		}
+	}
+	if z.caps {
+		for range rapid.IntRange(0, 4).Draw(t, "caps") {
+			p.Caps = append(p.Caps, drawCap(t, p))
+		}
 	}
 	return p
 }
 
+func drawCap(t *rapid.T, p *Problem) Cap {
+	cp := Cap{Max: rapid.SampledFrom([]int{0, 1, 1, 1, 2, 2, 3, 4}).Draw(t, "max"), New: rapid.IntRange(0, 2).Draw(t, "new") == 0}
+	weighted := rapid.IntRange(0, 2).Draw(t, "weighted") == 0
+	for c := range p.Classes {
+		if rapid.IntRange(0, 2).Draw(t, "member") > 0 {
+			continue
+		}
+		cp.Classes = append(cp.Classes, int32(c))
+		if weighted {
+			cp.Weight = append(cp.Weight, int32(rapid.IntRange(1, 3).Draw(t, "counts")))
+		}
+	}
+	if len(p.Nodes) > 0 && rapid.Bool().Draw(t, "used") {
+		for range p.Nodes {
+			cp.Used = append(cp.Used, int32(rapid.IntRange(0, 3).Draw(t, "carried")))
+		}
+	}
+	return cp
+}
+
 func TestNoRuleBroken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := draw(t, size{types: 8, classes: 12, perClass: 12, nodes: 4, templates: 3, limits: true, conflicts: true, minValues: true, weights: true, counted: true})
+		p := draw(t, size{types: 8, classes: 12, perClass: 12, nodes: 4, templates: 3, limits: true, conflicts: true, minValues: true, weights: true, counted: true, caps: true})
 		r := Solve(p)
 		if err := verify(p, r); err != nil {
 			t.Fatalf("%v\n%s\n%+v", err, describe(p), *r)
@@ -144,6 +178,26 @@ func brute(p *Problem) int64 {
 			pods = append(pods, c)
 		}
 	}
+	// allowed reports whether rules between pods let contents share a node (< 0: a new one).
+	allowed := func(set []int, node int) bool {
+		m := map[int]int{}
+		for _, c := range set {
+			m[c]++
+		}
+		for k := range p.Caps {
+			if held, some := capSum(p, k, m, node); some && held > p.Caps[k].Max {
+				return false
+			}
+		}
+		for i, a := range set {
+			for j, b := range set {
+				if i != j && (slices.Contains(p.Classes[a].Conflicts, int32(b)) || (node < 0 && slices.Contains(p.Classes[a].Apart, int32(b)))) {
+					return false
+				}
+			}
+		}
+		return true
+	}
 	exoticOnly := make([]bool, len(p.Classes))
 	cheapest := func(set []int) int64 {
 		exotic := len(set) == 0
@@ -151,6 +205,9 @@ func brute(p *Problem) int64 {
 			exotic = exotic || exoticOnly[c]
 		}
 		best := int64(-1)
+		if !allowed(set, -1) {
+			return -1
+		}
 		for t := range p.Templates {
 			tm := &p.Templates[t]
 			for o, of := range tm.Offers {
@@ -175,14 +232,6 @@ func brute(p *Problem) int64 {
 	for c := range p.Classes {
 		exoticOnly[c] = cheapest([]int{c}) < 0
 	}
-	conflict := func(a, b int) bool {
-		for _, o := range p.Classes[a].Conflicts {
-			if int(o) == b {
-				return true
-			}
-		}
-		return false
-	}
 	best := int64(-1)
 	nodes := make([][]int, len(p.Nodes))
 	var groups [][]int
@@ -199,12 +248,7 @@ func brute(p *Problem) int64 {
 				return false
 			}
 		}
-		for _, x := range nodes[n] {
-			if conflict(c, x) {
-				return false
-			}
-		}
-		return true
+		return allowed(append(slices.Clone(nodes[n]), c), n)
 	}
 	var walk func(i int)
 	walk = func(i int) {
@@ -230,12 +274,9 @@ func brute(p *Problem) int64 {
 				nodes[n] = nodes[n][:len(nodes[n])-1]
 			}
 		}
-	next:
 		for g := range groups {
-			for _, x := range groups[g] {
-				if conflict(c, x) {
-					continue next
-				}
+			if !allowed(append(slices.Clone(groups[g]), c), -1) {
+				continue
 			}
 			groups[g] = append(groups[g], c)
 			walk(i + 1)
@@ -251,7 +292,7 @@ func brute(p *Problem) int64 {
 
 func TestSmallIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := draw(t, size{types: 6, classes: 4, perClass: 2, nodes: 2, templates: 2, conflicts: true})
+		p := draw(t, size{types: 6, classes: 4, perClass: 2, nodes: 2, templates: 2, conflicts: true, caps: true})
 		r := Solve(p)
 		if err := verify(p, r); err != nil {
 			t.Fatal(err)
@@ -297,5 +338,22 @@ func describe(p *Problem) string {
 	for i := range p.Classes {
 		fmt.Fprintf(&b, "class %d %+v\n", i, p.Classes[i])
 	}
+	for i := range p.Caps {
+		fmt.Fprintf(&b, "cap %+v\n", p.Caps[i])
+	}
 	return b.String()
+}
+
+// TestNoRuleBrokenInBulk is TestNoRuleBroken for many pods, which take other ways.
+func TestNoRuleBrokenInBulk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		z := size{types: 5, classes: 24, perClass: 60, nodes: 3, templates: 2, conflicts: true, caps: true}
+		if rapid.Bool().Draw(t, "few") {
+			z.classes, z.perClass = 8, 200
+		}
+		p := draw(t, z)
+		if err := verify(p, Solve(p)); err != nil {
+			t.Fatalf("%v\n%s", err, describe(p))
+		}
+	})
 }

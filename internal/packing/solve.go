@@ -44,6 +44,10 @@ type solver struct {
 	groups   int              // solved so far
 	reserved map[[2]int]int64 // instances taken of a counted offer
 	scratch  []int64
+
+	capsOf  [][]capRef // by class; nil without caps
+	carried [][]int32  // by cap: what existing nodes carry, once that changed
+	most    []int32    // by class: the most of it on one new node
 }
 
 // pnode is a node the plan opens.
@@ -71,6 +75,7 @@ func newSolver(p *Problem) *solver {
 	for c := range p.Classes {
 		s.left[c] = p.Classes[c].Count
 	}
+	s.indexRules()
 	s.used = make([][]int64, len(p.Pools))
 	for i := range p.Pools {
 		s.used[i] = make([]int64, len(p.LimitDims))
@@ -195,7 +200,7 @@ func (s *solver) buildGroups(sg *sig, w int32) []*group {
 	top := topOf(plain)
 	var a, b []int
 	for _, c := range sg.classes {
-		if s.left[c] == 0 {
+		if s.left[c] == 0 || s.most[c] == 0 {
 			continue
 		}
 		need := s.p.Classes[c].Need
@@ -302,31 +307,10 @@ func (g *group) load(s *solver) {
 	n := len(g.classes)
 	g.need = make([]int64, 0, n*s.d)
 	g.count = make([]int, n)
-	g.single = make([]bool, n)
-	local := map[int32]int32{}
-	hasConflicts := false
 	for i, c := range g.classes {
 		cl := &s.p.Classes[c]
 		g.need = append(g.need, cl.Need...)
 		g.count[i] = s.left[c]
-		if len(cl.Conflicts) > 0 {
-			hasConflicts = true
-		}
 	}
-	if !hasConflicts {
-		return
-	}
-	for i, c := range g.classes {
-		local[int32(c)] = int32(i)
-	}
-	g.clash = make([][]int32, n)
-	for i, c := range g.classes {
-		for _, o := range s.p.Classes[c].Conflicts {
-			if int(o) == c {
-				g.single[i] = true
-			} else if j, ok := local[o]; ok {
-				g.clash[i] = append(g.clash[i], j)
-			}
-		}
-	}
+	g.loadRules(s)
 }

@@ -101,7 +101,7 @@ func (sp *spreader) run(bins []int, count []int, fuller float64) float64 {
 // node. It is scoreOf for all, with what does not change taken out of the loop.
 func (sp *spreader) scoreAll(c int32, need []float64, fuller float64, inv []float64) int {
 	g, d := sp.g, sp.g.d
-	if g.clash != nil || g.single[c] || d < 2 || sp.mixed {
+	if g.most[c] != noMost || g.ruled(c) || d < 2 || sp.mixed {
 		best := -1
 		for i := range inv {
 			sp.score[i] = sp.scoreOf(i, c, need, fuller*inv[i])
@@ -156,7 +156,8 @@ func (sp *spreader) scoreOf(i int, c int32, need []float64, fuller float64) floa
 			return math.Inf(-1)
 		}
 	}
-	if !g.takes(sp.bins[i], int(c)) || (g.single[c] && sp.a[i*n+int(c)] > 0) || (g.clash != nil && sp.clashes(i*n, c)) {
+	a := sp.a[i*n : (i+1)*n]
+	if !g.takes(sp.bins[i], int(c)) || a[c] >= g.most[c] || (g.ruled(c) && g.allows(a, c) <= 0) {
 		return math.Inf(-1)
 	}
 	dot, norm := 0.0, 1e-9
@@ -177,31 +178,6 @@ func top(v []float64) int {
 		}
 	}
 	return at
-}
-
-// clashes reports whether the node whose contents start at row holds a class that c
-// may not share it with.
-func (sp *spreader) clashes(row int, c int32) bool {
-	for _, o := range sp.g.clash[c] {
-		if sp.a[row+int(o)] > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// crowded reports whether another class that is left over may not share a node with
-// c.
-func (sp *spreader) crowded(c int32) bool {
-	if sp.g.clash == nil {
-		return false
-	}
-	for _, o := range sp.g.clash[c] {
-		if sp.rest[o] > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // patterns returns the contents of the open nodes, each on the cheapest bin.

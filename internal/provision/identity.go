@@ -64,14 +64,20 @@ func identity(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *
 			lastNodes = &k.Nodes[0]
 			d.bits(k.Nodes)
 		}
-		d.num(int64(len(k.Conflicts)))
-		for _, o := range k.Conflicts {
-			d.num(int64(o))
-		}
+		d.ints(k.Conflicts)
+		d.ints(k.Apart)
 		for _, n := range w.Classes[i].Pods {
 			d.str(s.Pods[n].Namespace)
 			d.str(s.Pods[n].Name)
 		}
+	}
+	d.num(int64(len(p.Caps)))
+	for i := range p.Caps {
+		c := &p.Caps[i]
+		d.num(int64(c.Max), flag(c.New))
+		d.ints(c.Classes)
+		d.ints(c.Weight)
+		d.ints(c.Used)
 	}
 	for _, v := range w.Skipped {
 		d.str(v.Object)
@@ -122,6 +128,20 @@ func (d *digest) num(list ...int64) {
 	for _, v := range list {
 		d.buf = binary.AppendVarint(d.buf, v)
 	}
+}
+
+func (d *digest) ints(list []int32) {
+	d.num(int64(len(list)))
+	for _, v := range list {
+		d.num(int64(v))
+	}
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func (d *digest) bits(b packing.Bitset) {

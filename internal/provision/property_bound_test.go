@@ -58,6 +58,26 @@ func smallProblem(seed uint64) *packing.Problem {
 			p.Classes[b].Conflicts = append(p.Classes[b].Conflicts, int32(a))
 		}
 	}
+	for range r.IntN(4) - 1 {
+		cp := packing.Cap{Max: 1 + r.IntN(3), New: r.IntN(3) == 0}
+		weighted := r.IntN(3) == 0
+		for c := range p.Classes {
+			if r.IntN(2) == 0 {
+				cp.Classes = append(cp.Classes, int32(c))
+				if weighted {
+					cp.Weight = append(cp.Weight, int32(1+r.IntN(cp.Max)))
+				}
+			}
+		}
+		p.Caps = append(p.Caps, cp)
+	}
+	if r.IntN(4) == 0 {
+		a, b := r.IntN(len(p.Classes)), r.IntN(len(p.Classes))
+		p.Classes[a].Apart = append(p.Classes[a].Apart, int32(b))
+		if a != b {
+			p.Classes[b].Apart = append(p.Classes[b].Apart, int32(a))
+		}
+	}
 	return p
 }
 
