@@ -14,7 +14,7 @@ type draft struct {
 	// field is the path of the pod spec in the object.
 	field string
 	list  draftList
-	index int
+	index int // -1: the object is not there any more
 }
 
 type draftList uint8
@@ -87,6 +87,9 @@ func (r *reader) admit() {
 	rejected := map[draftList]map[int]bool{}
 	for i := range r.drafts {
 		d := &r.drafts[i]
+		if d.index < 0 {
+			continue // replaced or removed
+		}
 		if err := r.admitOne(a, d); err != nil {
 			r.leave(d.object.at.problem(d.object.ref(), err.field, err.message))
 			if rejected[d.list] == nil {

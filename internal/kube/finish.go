@@ -9,23 +9,28 @@ import (
 )
 
 // finish turns what was gathered into the snapshot, once everything is known.
-func (r *reader) finish() {
+func (r *reader) finish() error {
 	s := r.snap
 	r.surroundings()
+	r.take()
+	r.outdated()
 	r.admit()
-	if s.Settings.PlanWorkloads {
-		r.planWorkloads()
-	}
+	r.planWorkloads()
+	r.take() // pods of workloads that were planned just now
 	if len(s.NodeClaims) > 0 && len(s.Nodes) == 0 {
 		s.Incomplete = append(s.Incomplete, "NodeClaims were read but not a single Node: save the nodes too")
 	}
 	s.Normalize()
+	if err := r.changes(); err != nil {
+		return err
+	}
 	slices.SortStableFunc(r.report.Left, func(a, b LeftOut) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Document, b.Document), cmp.Compare(a.Item, b.Item))
 	})
 	slices.SortStableFunc(r.report.Warnings, func(a, b plan.Warning) int {
 		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Detail, b.Detail))
 	})
+	return nil
 }
 
 // surroundings fills in what objects do not say: the options, and what a saved
@@ -41,6 +46,9 @@ func (r *reader) surroundings() {
 	s.Cluster, s.Region = orElse(o.Cluster, s.Cluster), orElse(o.Region, s.Region)
 	if !o.Now.IsZero() {
 		s.Now = o.Now.UTC()
+	}
+	if s.Now.IsZero() {
+		s.Now = o.Clock.UTC()
 	}
 	if o.Seed != 0 {
 		s.Seed = o.Seed

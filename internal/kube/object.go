@@ -129,6 +129,7 @@ func (r *reader) object(raw []byte, id identity, at place) error {
 	if !r.first(o) {
 		return nil
 	}
+	drafts := len(r.drafts)
 	if err := k.read(r, o); err != nil {
 		p := at.problem(o.ref(), err.field, err.message)
 		if err.refused {
@@ -137,17 +138,24 @@ func (r *reader) object(raw []byte, id identity, at place) error {
 		}
 		return r.problem(p)
 	}
+	if r.over != nil {
+		r.lay(o, drafts)
+		return nil
+	}
 	r.count(o)
 	return nil
 }
 
 func (o object) key() objectKey { return objectKey{o.kind, o.namespace, o.name} }
 
-// first reports whether an object is the first of its kind and name; one that is
-// not is left out.
+// first reports whether an object is to be read: it is the first of its kind and
+// name, or part of an overlay. One that is not is left out.
 func (r *reader) first(o object) bool {
 	first, twice := r.seen[o.key()]
-	if twice && (r.overlay || !r.replaced[o.key()]) {
+	if r.over != nil {
+		return true // the last one counts
+	}
+	if twice {
 		r.leave(o.at.problem(o.ref(), "metadata.name", "the same object is already in "+first.problem("", "", "").Place()+"; that one is kept"))
 	}
 	return !twice
@@ -155,9 +163,6 @@ func (r *reader) first(o object) bool {
 
 func (r *reader) count(o object) {
 	r.seen[o.key()] = o.at
-	if r.overlay {
-		r.replaced[o.key()] = true
-	}
 	r.report.Objects[o.kind]++
 }
 

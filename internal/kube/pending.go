@@ -14,8 +14,14 @@ import (
 // maxWorkloadPods is the most pods that one workload stands for.
 const maxWorkloadPods = 10_000
 
-// planWorkloads makes the pods of workloads that have none in the input.
+// planWorkloads makes the pods of workloads that have none in the input, where the
+// settings want that, and those of the workloads of an overlay.
 func (r *reader) planWorkloads() {
+	all := r.snap.Settings.PlanWorkloads
+	if !all && r.over == nil {
+		return
+	}
+	r.settlePods()
 	owned := r.ownedPods()
 	workloads := slices.Clone(r.snap.Workloads)
 	slices.SortFunc(workloads, func(a, b snapshot.Workload) int {
@@ -35,10 +41,11 @@ func (r *reader) planWorkloads() {
 		if o := w.Owner; o != nil && known[objectKey{o.Kind, w.Namespace, o.Name}] {
 			continue
 		}
-		if owned[workloadKey(w)] {
-			continue
+		if n, ok := r.missing(w); ok {
+			r.planWorkload(w, n, taken)
+		} else if all && !owned[workloadKey(w)] {
+			r.planWorkload(w, w.Replicas, taken)
 		}
-		r.planWorkload(w, taken)
 	}
 }
 
@@ -69,12 +76,12 @@ func (r *reader) ownedPods() map[objectKey]bool {
 	return owned
 }
 
-func (r *reader) planWorkload(w *snapshot.Workload, taken map[[2]string]bool) {
-	n := w.Replicas
+// planWorkload makes n pods of a workload.
+func (r *reader) planWorkload(w *snapshot.Workload, n int64, taken map[[2]string]bool) {
 	if n > maxWorkloadPods {
-		n = maxWorkloadPods
 		r.warn(object{kind: w.Kind, namespace: w.Namespace, name: w.Name}.warningRef(), plan.StepLimit,
-			"%d pods are planned for its %d replicas: the most of one workload", n, w.Replicas)
+			"%d pods are planned for its %d replicas: the most of one workload", maxWorkloadPods, w.Replicas)
+		n = maxWorkloadPods
 	}
 	for ordinal := w.FirstOrdinal; n > 0; ordinal++ {
 		name := w.Name + "-" + strconv.FormatInt(ordinal, 10)

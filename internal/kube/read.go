@@ -23,6 +23,8 @@ type Options struct {
 	// Workloads plans pods for workloads that have none in the input; so do settings
 	// with PlanWorkloads.
 	Workloads bool
+	// Clock is the time of the snapshot when neither Now nor a saved snapshot gives one.
+	Clock time.Time
 }
 
 // Report says what became of the objects that were read.
@@ -37,6 +39,8 @@ type Report struct {
 	Left []LeftOut
 	// Warnings are remarks that stop nothing. Sorted.
 	Warnings []plan.Warning
+	// Changes are what an overlay changed, by object.
+	Changes []plan.Change
 }
 
 // maxProblems is how many problems are gathered before reading stops.
@@ -44,27 +48,32 @@ const maxProblems = 20
 
 // Read reads all sources into one snapshot. The order of sources, documents and
 // items does not matter, except that of two objects with one name the first is
-// kept; overlays come before the others. The error, if any, joins up to 20 *Problem.
+// kept. The error, if any, joins up to 20 *Problem.
 func Read(sources []Source, o Options) (*snapshot.Snapshot, *Report, error) {
-	if len(sources) == 0 {
-		return nil, nil, errors.New("read objects: no files were given")
-	}
 	r := newReader(o)
-	for _, r.overlay = range []bool{true, false} { // what is read first is kept
-		for _, src := range sources {
-			if src.Overlay != r.overlay {
-				continue
-			}
-			if err := readSource(src, r); err != nil {
-				return nil, nil, r.error()
-			}
-		}
+	if err := r.sources(sources); err != nil {
+		return nil, nil, err
 	}
-	r.finish()
-	if len(r.problems) > 0 {
-		return nil, nil, r.error()
+	if err := r.finish(); err != nil {
+		return nil, nil, err
 	}
 	return r.snap, r.report, nil
+}
+
+// sources reads what sources hold.
+func (r *reader) sources(sources []Source) error {
+	if len(sources) == 0 && r.over == nil {
+		return errors.New("read objects: no files were given")
+	}
+	for _, src := range sources {
+		if err := readSource(src, r); err != nil {
+			return r.error()
+		}
+	}
+	if len(r.problems) > 0 {
+		return r.error()
+	}
+	return nil
 }
 
 // reader gathers objects. It is the sink of the streams.
@@ -74,10 +83,9 @@ type reader struct {
 	report   *Report
 	problems []*Problem
 	seen     map[objectKey]place
-	overlay  bool               // overlays are being read
-	replaced map[objectKey]bool // seen in an overlay
 	drafts   []draft
 	head     *savedHead // of a saved snapshot among the sources
+	over     *overlay   // nil: this is a reading as it is
 }
 
 type objectKey struct {
@@ -86,11 +94,10 @@ type objectKey struct {
 
 func newReader(o Options) *reader {
 	return &reader{
-		opts:     o,
-		snap:     &snapshot.Snapshot{},
-		report:   &Report{Objects: map[string]int{}, Ignored: map[string]int{}},
-		seen:     map[objectKey]place{},
-		replaced: map[objectKey]bool{},
+		opts:   o,
+		snap:   &snapshot.Snapshot{},
+		report: &Report{Objects: map[string]int{}, Ignored: map[string]int{}},
+		seen:   map[objectKey]place{},
 	}
 }
 

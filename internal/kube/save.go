@@ -160,6 +160,9 @@ func saved[T any](kind string, list func(*snapshot.Snapshot) *[]T, id func(*T) [
 
 // saved reads a part of a saved snapshot. It implements sink.
 func (r *reader) saved(list string, raw []byte, at place) error {
+	if r.over != nil {
+		return at.problem(savedKind, "", "a saved snapshot cannot be laid over a cluster: give it with -f, and what is to change as manifests")
+	}
 	if list != "" {
 		return savedReaders[list](r, raw, at)
 	}

@@ -15,9 +15,6 @@ import (
 type Source struct {
 	Name string
 	Open func() (io.ReadCloser, error)
-	// Overlay: its objects take the place of those of the same kind and name in
-	// sources that are no overlays ("what if this NodePool were so").
-	Overlay bool
 }
 
 // Stdin is the path that stands for standard input, and its name in messages.

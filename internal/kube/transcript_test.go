@@ -19,9 +19,11 @@ import (
 //	read [workloads] [file=NAME]   the input is a source; prints what became of it
 //	file NAME [overlay]            the input is kept for a later readall
 //	readall [workloads]            reads the files kept, in order, and forgets them
+//	whatif [workloads] [remove=(KIND/NAME,...)]   reads them with the overlays among them; prints
+//	                               what came of the changed cluster
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
-		var kept []Source
+		var kept, overlays []Source
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			name := "in.yaml"
 			d.MaybeScanArgs(t, "file", &name)
@@ -31,9 +33,30 @@ func TestTranscripts(t *testing.T) {
 				return outcome(t, []Source{from(name, d.Input)}, o)
 			case "file":
 				s := from(d.CmdArgs[0].Key, d.Input)
-				s.Overlay = d.HasArg("overlay")
-				kept = append(kept, s)
+				if d.HasArg("overlay") {
+					overlays = append(overlays, s)
+				} else {
+					kept = append(kept, s)
+				}
 				return ""
+			case "whatif":
+				ov := Overlay{Sources: overlays}
+				if arg, ok := d.Arg("remove"); ok {
+					for _, name := range arg.Vals {
+						ref, err := snapshot.ParseRef(name)
+						if err != nil {
+							t.Fatal(err)
+						}
+						ov.Remove = append(ov.Remove, ref)
+					}
+				}
+				sources := kept
+				kept, overlays = nil, nil
+				_, after, err := ReadWhatIf(sources, ov, o)
+				if err != nil {
+					after = &Reading{}
+				}
+				return printed(t, after.Snapshot, after.Report, err)
 			case "readall":
 				sources := kept
 				kept = nil
@@ -50,6 +73,11 @@ func TestTranscripts(t *testing.T) {
 func outcome(t *testing.T, sources []Source, o Options) string {
 	t.Helper()
 	s, report, err := Read(sources, o)
+	return printed(t, s, report, err)
+}
+
+func printed(t *testing.T, s *snapshot.Snapshot, report *Report, err error) string {
+	t.Helper()
 	var b strings.Builder
 	if err != nil {
 		if s != nil || report != nil {
@@ -93,6 +121,16 @@ func outcome(t *testing.T, sources []Source, o Options) string {
 	}
 	for _, w := range report.Warnings {
 		fmt.Fprintf(&b, "warning: %s %s: %s\n", w.Object, w.Code, w.Detail)
+	}
+	for _, c := range report.Changes {
+		fmt.Fprintf(&b, "change: %s %s", c.Object, c.Kind)
+		if len(c.With) > 0 {
+			fmt.Fprintf(&b, " with %s", strings.Join(c.With, ", "))
+		}
+		if c.Note != "" {
+			fmt.Fprintf(&b, " (%s)", c.Note)
+		}
+		b.WriteByte('\n')
 	}
 	roundTrip(t, s)
 	return b.String()
