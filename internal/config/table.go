@@ -100,13 +100,16 @@ type gate struct {
 
 func gates() []gate {
 	return []gate{
-		{"CapacityBuffer", false, "Headroom by CapacityBuffer objects.", nil},
-		{"NodeOverlay", false, "Price and capacity adjustments by NodeOverlay objects.", nil},
+		{"CapacityBuffer", false, "Headroom by CapacityBuffer objects.",
+			func(s *snapshot.Settings, on bool) { s.CapacityBuffer = on }},
+		{"NodeOverlay", false, "Price and capacity adjustments by NodeOverlay objects.",
+			func(s *snapshot.Settings, on bool) { s.NodeOverlay = on }},
 		{"NodeRepair", false, "Replace nodes that stay unhealthy.", nil},
 		{"ReservedCapacity", true, "Use on-demand capacity reservations and capacity blocks.",
 			func(s *snapshot.Settings, on bool) { s.ReservedCapacity = on }},
 		{"SpotToSpotConsolidation", false, "Replace spot nodes by cheaper spot nodes.", nil},
-		{"StaticCapacity", false, "NodePools with a fixed number of nodes (spec.replicas).", nil},
+		{"StaticCapacity", false, "NodePools with a fixed number of nodes (spec.replicas).",
+			func(s *snapshot.Settings, on bool) { s.StaticCapacity = on }},
 	}
 }
 

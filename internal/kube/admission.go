@@ -23,6 +23,7 @@ const (
 	draftPod draftList = iota
 	draftDaemonSet
 	draftWorkload
+	draftTemplate
 )
 
 func (r *reader) spec(d *draft) *snapshot.PodSpec {
@@ -31,6 +32,8 @@ func (r *reader) spec(d *draft) *snapshot.PodSpec {
 		return &r.snap.DaemonSets[d.index].Template.Spec
 	case draftWorkload:
 		return &r.snap.Workloads[d.index].Template.Spec
+	case draftTemplate:
+		return &r.snap.PodTemplates[d.index].Template.Spec
 	}
 	return &r.snap.Pods[d.index].Spec
 }
@@ -103,6 +106,7 @@ func (r *reader) admit() {
 	r.snap.Pods = without(r.snap.Pods, rejected[draftPod])
 	r.snap.DaemonSets = without(r.snap.DaemonSets, rejected[draftDaemonSet])
 	r.snap.Workloads = without(r.snap.Workloads, rejected[draftWorkload])
+	r.snap.PodTemplates = without(r.snap.PodTemplates, rejected[draftTemplate])
 }
 
 func without[T any](list []T, gone map[int]bool) []T {
@@ -160,6 +164,7 @@ func (o object) warningRef() string {
 	kind := map[string]string{
 		"Pod": "pod", "DaemonSet": "daemonset", "Deployment": "deployment", "ReplicaSet": "replicaset",
 		"StatefulSet": "statefulset", "Job": "job", "NodePool": "nodepool", "EC2NodeClass": "nodeclass",
+		"NodeOverlay": "nodeoverlay", "CapacityBuffer": "capacitybuffer", "PodTemplate": "podtemplate",
 	}[o.kind]
 	if kind == "" {
 		kind = o.kind

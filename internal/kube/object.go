@@ -11,8 +11,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
-
-	"kerf.sh/kerf/internal/plan"
 )
 
 // Groups of the kinds that are read strictly.
@@ -20,6 +18,7 @@ const (
 	karpenterGroup = "karpenter.sh"
 	awsGroup       = "karpenter.k8s.aws"
 	kerfGroup      = "kerf.sh"
+	bufferGroup    = "autoscaling.x-k8s.io"
 )
 
 // kind is how objects of one kind are read.
@@ -58,7 +57,10 @@ var kinds = map[groupKind]kind{
 	{"storage.k8s.io", "CSINode"}:          {"v1", false, core((*reader).addCSINode)},
 	{"storage.k8s.io", "VolumeAttachment"}: {"v1", false, core((*reader).addAttachment)},
 	{"policy", "PodDisruptionBudget"}:      {"v1", true, core((*reader).addBudget)},
+	{"", "PodTemplate"}:                    {"v1", true, core((*reader).addPodTemplate)},
 	{karpenterGroup, "NodePool"}:           {"v1", false, strict((*reader).addNodePool)},
+	{karpenterGroup, "NodeOverlay"}:        {"v1alpha1", false, strict((*reader).addOverlay)},
+	{bufferGroup, "CapacityBuffer"}:        {"v1beta1", true, strict((*reader).addBuffer)},
 	{karpenterGroup, "NodeClaim"}:          {"v1", false, strict((*reader).addNodeClaim)},
 	{awsGroup, "EC2NodeClass"}:             {"v1", false, strict((*reader).addNodeClass)},
 }
@@ -67,7 +69,7 @@ type coreKinds interface {
 	corev1.Pod | corev1.Node | corev1.Namespace | corev1.LimitRange | corev1.PersistentVolumeClaim |
 		corev1.PersistentVolume | appsv1.DaemonSet | appsv1.Deployment | appsv1.ReplicaSet |
 		appsv1.StatefulSet | batchv1.Job | nodev1.RuntimeClass | schedulingv1.PriorityClass |
-		storagev1.StorageClass | storagev1.CSINode | storagev1.VolumeAttachment | policyv1.PodDisruptionBudget
+		storagev1.StorageClass | storagev1.CSINode | storagev1.VolumeAttachment | policyv1.PodDisruptionBudget | corev1.PodTemplate
 }
 
 func core[T coreKinds](add func(*reader, *T, object) *fieldError) func(*reader, object) *fieldError {
@@ -188,9 +190,6 @@ func (r *reader) other(group, version string, id identity, at place) error {
 		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; write an EC2NodeClass of karpenter.k8s.aws/v1 in its place"))
 	case group == karpenterGroup && id.Kind == "Machine":
 		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; its successor is NodeClaim of karpenter.sh/v1"))
-	case group == karpenterGroup && id.Kind == "NodeOverlay", group == "autoscaling.x-k8s.io" && id.Kind == "CapacityBuffer":
-		r.report.Ignored[group+"/"+id.Kind]++
-		r.warn(strings.ToLower(id.Kind)+"/"+strings.TrimPrefix(name, id.Kind+" "), plan.RuleNotYetApplied, "%s objects do not change the plan yet", id.Kind)
 	case group == "extensions" && (id.Kind == "DaemonSet" || id.Kind == "Deployment" || id.Kind == "ReplicaSet"):
 		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; convert it to apps/v1"))
 	case sameKind:

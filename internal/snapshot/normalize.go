@@ -33,6 +33,10 @@ func (s *Snapshot) Normalize() {
 	normalize(s.StorageClasses, func(c *StorageClass) id { return id{name: c.Name} })
 	normalize(s.CSINodes, func(n *CSINode) id { return id{name: n.Name} })
 	normalize(s.Attachments, func(a *VolumeAttachment) id { return id{name: a.Name} })
+	normalize(s.Overlays, func(o *NodeOverlay) id { return id{"", o.Name, "", o.UID} })
+	normalize(s.Buffers, func(b *CapacityBuffer) id { return id{b.Namespace, b.Name, "", b.UID} })
+	normalize(s.PodTemplates, func(t *PodTemplateObject) id { return id{namespace: t.Namespace, name: t.Name} })
+	normalize(s.Nominations, func(n *Nomination) id { return id{n.Namespace, n.Pod, "", n.UID} })
 	normalize(s.Budgets, func(b *PodDisruptionBudget) id { return id{namespace: b.Namespace, name: b.Name} })
 }
 

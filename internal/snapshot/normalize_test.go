@@ -40,6 +40,10 @@ func crowded() *Snapshot {
 		s.CSINodes = append(s.CSINodes, CSINode{Name: name, Drivers: map[string]int64{"d": n}})
 		s.Attachments = append(s.Attachments, VolumeAttachment{Name: name, Node: fmt.Sprint(n)})
 		s.Remarks = append(s.Remarks, Remark{Object: ns + "/" + name, Code: "EmulatedAdmission", Detail: fmt.Sprint(n)})
+		s.Overlays = append(s.Overlays, NodeOverlay{Name: name, UID: uid, Weight: int32(n)})
+		s.Buffers = append(s.Buffers, CapacityBuffer{Namespace: ns, Name: name, UID: uid, Limits: map[string]int64{CPU: n}})
+		s.PodTemplates = append(s.PodTemplates, PodTemplateObject{Namespace: ns, Name: name, Template: PodTemplate{Spec: PodSpec{Requests: r}}})
+		s.Nominations = append(s.Nominations, Nomination{Namespace: ns, Pod: name, UID: uid, Node: fmt.Sprint(n)})
 		s.Budgets = append(s.Budgets, PodDisruptionBudget{Namespace: ns, Name: name, DisruptionsAllowed: int32(n)})
 	})
 	return s

@@ -16,6 +16,10 @@ type Pod struct {
 
 	Spec PodSpec `json:"spec"`
 
+	// Buffer is the name of the CapacityBuffer, in Namespace, that the pod is a unit of:
+	// it stands for a pod to come and exists in plans alone. "" for every real pod.
+	Buffer string `json:"buffer,omitempty"`
+
 	NodeName      string `json:"nodeName,omitempty"`
 	NominatedNode string `json:"nominatedNode,omitempty"`
 	Phase         string `json:"phase,omitempty"` // "" counts as Pending
@@ -25,8 +29,14 @@ type Pod struct {
 	Started   time.Time  `json:"started,omitzero"` // status.startTime
 }
 
-// Ref is "namespace/name".
-func (p *Pod) Ref() string { return p.Namespace + "/" + p.Name }
+// Ref is "namespace/name", for a unit of a CapacityBuffer
+// "buffer/namespace/buffer/number".
+func (p *Pod) Ref() string {
+	if p.Buffer != "" {
+		return "buffer/" + p.Namespace + "/" + p.Buffer + "/" + p.Name
+	}
+	return p.Namespace + "/" + p.Name
+}
 
 // Terminal reports whether the pod has finished.
 func (p *Pod) Terminal() bool { return p.Phase == "Succeeded" || p.Phase == "Failed" }

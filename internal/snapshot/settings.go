@@ -14,6 +14,9 @@ type Settings struct {
 	IgnorePreferences bool `json:"ignorePreferences,omitempty"`
 	// ReservedCapacity, NodeOverlay, StaticCapacity, CapacityBuffer: feature gates.
 	ReservedCapacity bool `json:"reservedCapacity,omitempty"`
+	NodeOverlay      bool `json:"nodeOverlay,omitempty"`
+	StaticCapacity   bool `json:"staticCapacity,omitempty"`
+	CapacityBuffer   bool `json:"capacityBuffer,omitempty"`
 	// CostPerNode is added to every node's price when plans are compared, in
 	// micro-dollars per hour. KERF_COST_PER_NODE.
 	CostPerNode int64 `json:"costPerNode,omitempty"`

@@ -36,6 +36,12 @@ type Snapshot struct {
 	CSINodes       []CSINode               `json:"csiNodes,omitempty"`
 	Attachments    []VolumeAttachment      `json:"volumeAttachments,omitempty"`
 	Budgets        []PodDisruptionBudget   `json:"podDisruptionBudgets,omitempty"`
+	Overlays       []NodeOverlay           `json:"nodeOverlays,omitempty"`
+	Buffers        []CapacityBuffer        `json:"capacityBuffers,omitempty"`
+	PodTemplates   []PodTemplateObject     `json:"podTemplates,omitempty"`
+	// Nominations are what the ledger remembers; objects carry their own in
+	// Pod.NominatedNode.
+	Nominations []Nomination `json:"nominations,omitempty"`
 }
 
 // Remark is a warning of the reading, or an object that it left out. Object and
