@@ -37,6 +37,12 @@ const (
 	MatchFieldsUsed     Code = "MatchFieldsUsed"
 	InvalidSelector     Code = "InvalidSelector"
 	VolumeProblem       Code = "VolumeProblem"
+	VolumeTopology      Code = "VolumeTopology"
+	VolumeLimit         Code = "VolumeLimit"
+	VolumeInUse         Code = "VolumeInUse"
+	TopologySpreadUnmet Code = "TopologySpreadUnmet"
+	PodAffinityUnmet    Code = "PodAffinityUnmet"
+	PodAntiAffinityUnmet Code = "PodAntiAffinityUnmet"
 	RefusesNodePools    Code = "RefusesNodePools" // karpenter.sh/nodepool DoesNotExist
 	Unschedulable       Code = "Unschedulable"    // several pools, several reasons
 	StepLimit           Code = "StepLimit"

@@ -127,7 +127,7 @@ func (pl *planner) freeAfter() []snapshot.Resources {
 	}
 	for _, p := range pl.r.Placed {
 		i := pl.w.Targets[p.Node]
-		free[i] = free[i].Sub(times(pl.w.Classes[p.Class].Requests, int64(p.Count)))
+		free[i] = free[i].Sub(times(pl.w.Needs(p.Class), int64(p.Count)))
 	}
 	return free
 }

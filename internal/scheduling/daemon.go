@@ -12,6 +12,8 @@ type daemon struct {
 	requests        snapshot.Resources
 	ports           []snapshot.HostPort
 	tolerations     []snapshot.Toleration
+	volumes         map[string]int64 // that a pod of it attaches, by driver
+	on              packing.Bitset   // nodes that it runs on, if it has volumes
 }
 
 // readDaemons takes per DaemonSet the newest live pod, which carries what

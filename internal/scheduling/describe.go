@@ -43,13 +43,18 @@ func (w *World) describe(x *explainTable, pool, class int, k *candidate) (plan.C
 			say(plan.NoInstanceTypeFits, t.Type.Name+": "+t.Unusable)
 		case byPort:
 			say(w.describePort(x, r, k))
+		case byVolume:
+			say(plan.VolumeTopology, w.describeVolume(b.at, pool))
 		case byOffer:
 			say(plan.NoOffering, w.describeOffer(x, pool, r, k))
 		}
 	}
+	asks := w.asks(&w.Classes[class], nil)
 	for d, name := range w.Dims {
-		need, have := w.Classes[class].Requests.Get(name), x.alloc[k.typ*len(w.Dims)+d]
-		if need > have {
+		need, have := asks[d], x.alloc[k.typ*len(w.Dims)+d]
+		if need > have && strings.HasPrefix(name, attachPrefix) {
+			say(plan.VolumeLimit, w.describeSlots(x, pool, class, k, &shortfall{name, need, have}))
+		} else if need > have {
 			say(plan.NoInstanceTypeFits, w.describeShort(x, pool, class, k, &shortfall{name, need, have}))
 		}
 	}
@@ -217,7 +222,7 @@ func (w *World) most(x *explainTable, pool, class int, k *candidate, resource st
 func (w *World) keptOut(x *explainTable, pool, class int, k *candidate) string {
 	c := &w.Classes[class]
 	row := x.rows[c.Rules]
-	need := w.vector(&c.Requests, nil)
+	need := w.asks(c, nil)
 	best := candidate{typ: -1}
 	for i := range row {
 		n := row[i]

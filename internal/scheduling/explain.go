@@ -78,7 +78,7 @@ func (w *World) nearestIn(class, pool int) candidate {
 	c := &w.Classes[class]
 	row := w.row(pool, c.Rules)
 	x := w.explain[pool]
-	need := w.vector(&c.Requests, nil)
+	need := w.asks(c, nil)
 	best := candidate{typ: -1}
 	for i := range row {
 		if row[i].offer < 0 {

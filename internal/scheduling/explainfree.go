@@ -79,7 +79,7 @@ func (w *World) minValuesFor(class, pool int) string {
 		w.allow[c.Rules].offers[ti].Members(func(o int) {
 			k := t.offerType[o]
 			rest := t.u.types[t.types[k]].Allocatable.Sub(t.daemons.groups[t.daemons.of[k]].requests)
-			ok[k] = ok[k] || c.Requests.Fits(rest)
+			ok[k] = ok[k] || c.Requests.Fits(rest) && w.slotsFit(c, t, int(k))
 		})
 		for _, mv := range minValues(p, t) {
 			seen := map[int32]bool{}

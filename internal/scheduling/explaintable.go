@@ -22,6 +22,7 @@ const (
 	byLabel
 	byUnusable
 	byPort
+	byVolume
 	byOffer
 )
 
@@ -118,6 +119,7 @@ func (w *World) table(pool int) *explainTable {
 	for i := range u.types {
 		rest := u.types[i].Allocatable.Sub(x.t.daemons.groups[x.t.daemons.of[i]].requests)
 		x.alloc = w.vector(&rest, x.alloc)
+		w.addSlots(x.alloc[len(x.alloc)-len(w.Dims):], x.t, i)
 	}
 	if w.explain == nil {
 		w.explain = map[int]*explainTable{}
@@ -192,6 +194,7 @@ func (w *World) row(pool, rules int) []nearest {
 			}
 			x.mark(q, bit, types, offers)
 		}
+		x.markVolumes(p, r, offers)
 		var poolKeys uint64
 		for _, k := range x.keys {
 			poolKeys |= x.add(blame{kind: byLabel, key: k})

@@ -35,6 +35,7 @@ type Node struct {
 	Closed string
 
 	daemonUse snapshot.Resources
+	noRoom    []int32  // shared volumes that it cannot attach
 	running   []string // DaemonSets that have a pod there, namespace/name
 }
 
@@ -80,6 +81,7 @@ func (w *World) readNodes() {
 			w.Targets = append(w.Targets, i)
 		}
 	}
+	w.bookVolumes()
 }
 
 func btoi(b bool) int {
@@ -317,6 +319,9 @@ func (w *World) bookDaemons() {
 		bits := w.nodes.match(&dm.rules, func(t *snapshot.Taint) bool { return daemonTolerates(dm.tolerations, t) })
 		if bits == nil {
 			continue
+		}
+		if dm.volumes != nil {
+			dm.on = bits
 		}
 		bits.Members(func(i int) {
 			addTo(&due[i], &dm.requests)

@@ -53,11 +53,24 @@ func (w *World) nodeMiss(c *Class, r *Rules, i int, free snapshot.Resources) Nod
 	if text := labelMiss(n, r); text != "" {
 		say(wholeMiss, text)
 	}
+	for _, d := range r.Volumes {
+		if !d.metBy(n) {
+			say(wholeMiss, d.who()+" demands "+d.String())
+		}
+	}
+	if meets(r.shared, n.noRoom) {
+		say(wholeMiss, "it can attach no more volumes")
+	}
 	if p := firstPortConflict(r.Spec.HostPorts, n.Ports); p != nil {
 		say(wholeMiss, "host port "+portString(p)+" is taken")
 	}
-	for _, d := range w.Dims {
-		need, have := c.Requests.Get(d), free.Get(d)
+	needs := w.needs(c, nil)
+	for k, d := range w.Dims {
+		need, have := needs[k], free.Get(d)
+		if text := slotsMiss(d, need, have); text != "" {
+			say(max(ratio(need-have, need), 1), text)
+			continue
+		}
 		if have < 0 || need > have {
 			say(max(ratio(need-have, need), 1), fmt.Sprintf("needs %s %s, %s left", amount(d, need), d, amount(d, have)))
 		}

@@ -73,7 +73,7 @@ func (t *nodeTable) match(r *Rules, tolerates func(*snapshot.Taint) bool) packin
 		return nil
 	}
 	if all && len(r.Alternatives) == 1 && len(r.Alternatives[0]) == 0 {
-		return t.open
+		return t.matchVolumes(t.open, r.Volumes)
 	}
 	out := packing.NewBitset(len(t.nodes))
 	any := false
@@ -101,5 +101,5 @@ func (t *nodeTable) match(r *Rules, tolerates func(*snapshot.Taint) bool) packin
 	if !any {
 		return nil
 	}
-	return out
+	return t.matchVolumes(out, r.Volumes)
 }

@@ -72,11 +72,9 @@ func podOrder(pods []snapshot.Pod) []int32 {
 }
 
 // splitPods sorts the pods without a node into those that are planned, and
-// verdicts about the others. Pods with volumes are checked here, one by one:
-// their claims are their own.
+// verdicts about the others.
 func (w *World) splitPods() {
 	s := w.Snapshot
-	var vols *volumes
 	other := map[string]int{}
 	w.order = podOrder(s.Pods)
 	w.pending = make([]int32, 0, len(s.Pods))
@@ -104,19 +102,6 @@ func (w *World) splitPods() {
 				w.warn("pod/"+p.Ref(), plan.SchedulerIgnored, "")
 			}
 			other[n]++
-		}
-		if len(p.Spec.Volumes) > 0 {
-			if vols == nil {
-				vols = newVolumes(s)
-			}
-			if problem := vols.problem(p); problem != "" {
-				w.Refused = append(w.Refused, plan.Verdict{Object: "pod/" + p.Ref(), Code: plan.VolumeProblem, Detail: problem})
-				continue
-			}
-			if !w.volumeTopology && vols.restricts(p) {
-				w.volumeTopology = true
-				w.warn("pod/"+p.Ref(), plan.RuleNotYetApplied, "its volumes restrict the zone, which is not applied yet")
-			}
 		}
 		w.pending = append(w.pending, i)
 	}

@@ -56,7 +56,7 @@ func (w *World) Problem() *packing.Problem {
 	need := make([]int64, 0, d*len(w.Classes))
 	for i := range w.Classes {
 		c := &w.Classes[i]
-		need = w.vector(&c.Requests, need)
+		need = w.needs(c, need)
 		a := &w.allow[c.Rules]
 		p.Classes[i] = packing.Class{
 			Count: len(c.Pods), Need: need[i*d : (i+1)*d : (i+1)*d], Offers: a.offers, Nodes: a.nodes,
@@ -149,7 +149,7 @@ func (t *Template) alike(o *Template) bool {
 	if t.Pool != o.Pool || len(t.offers) != len(o.offers) || len(t.offers) > 0 && &t.offers[0] != &o.offers[0] {
 		return false
 	}
-	return slices.Equal(t.daemons.of, o.daemons.of) &&
+	return t.kind == o.kind && slices.Equal(t.daemons.of, o.daemons.of) &&
 		slices.EqualFunc(t.daemons.groups, o.daemons.groups, func(a, b daemonGroup) bool { return slices.Equal(a.daemons, b.daemons) })
 }
 
@@ -170,6 +170,7 @@ func (w *World) packTemplate(t *Template) packing.Template {
 		for k := range d {
 			vec[n+k] -= over[k]
 		}
+		w.addSlots(vec[n:n+d], t, i)
 		for _, k := range w.LimitDims {
 			v := int64(1)
 			if k != snapshot.Nodes {
@@ -304,7 +305,7 @@ func (w *World) allowOffers(r *Rules, preferring bool) (strict, relaxed []packin
 		if !t.toleratedBy(r.Spec.Tolerations, true) {
 			continue
 		}
-		bits := t.portFilter(t.match(r), r.Spec.HostPorts)
+		bits := w.sharedFilter(t, r, t.portFilter(t.match(r), r.Spec.HostPorts))
 		if bits == nil {
 			continue
 		}
@@ -336,13 +337,13 @@ func (w *World) allowNodes(r *Rules, every packing.Bitset, targetOf []int32) pac
 	if bits == nil {
 		return nil
 	}
-	if &bits[0] == &w.nodes.open[0] && len(r.Spec.HostPorts) == 0 {
+	if &bits[0] == &w.nodes.open[0] && len(r.Spec.HostPorts) == 0 && len(r.shared) == 0 {
 		return every
 	}
 	out := packing.NewBitset(len(w.Targets))
 	any := false
 	bits.Members(func(i int) {
-		if k := targetOf[i]; k >= 0 && firstPortConflict(r.Spec.HostPorts, w.Nodes[i].Ports) == nil {
+		if k := targetOf[i]; k >= 0 && firstPortConflict(r.Spec.HostPorts, w.Nodes[i].Ports) == nil && !meets(r.shared, w.Nodes[i].noRoom) {
 			out.Set(int(k))
 			any = true
 		}

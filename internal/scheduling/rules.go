@@ -19,6 +19,12 @@ type Rules struct {
 	// without either has one empty alternative; none at all means that nothing
 	// can match.
 	Alternatives [][]requirements.Requirement
+	// Volumes are what the pods' volumes ask of a node, every one of them.
+	Volumes []*VolumeDemand
+	// slots is how many volumes a pod attaches for itself, by resource; shared are those
+	// that other pods use too, by position in attachments.shared.
+	slots  map[string]int64
+	shared []int32
 	// refused says why no node is launched for pods with these rules; "" = one may be.
 	refused plan.Code
 	detail  string

@@ -25,6 +25,7 @@ type Template struct {
 	full      packing.Bitset
 	daemons   daemonGroups
 	dropped   []dropped
+	kind      int         // of attachments.sets: the shared volumes that its nodes can have
 	conds     []condition // scratch of match
 	mask      []bool
 }
@@ -43,19 +44,22 @@ func (w *World) buildTemplates() {
 		if p.Code != "" {
 			continue
 		}
+		kinds := w.kinds()
 		for k, labels := range w.variants(p) {
-			name := p.Spec.Name
-			if k > 0 {
-				name += "~" + strconv.Itoa(k)
-			}
 			t := newTemplate(p.u, p.Spec.Taints, labels, p.types, p.offers)
-			t.Pool, t.Name = i, name
+			t.Pool = i
 			t.daemons = w.groupDaemons(t)
 			w.dropFull(t)
 			if k == 0 && !w.checkMinValues(p, t) {
 				break
 			}
-			w.Templates = append(w.Templates, *t)
+			for t.kind = range kinds {
+				t.Name = p.Spec.Name
+				if n := k*kinds + t.kind; n > 0 {
+					t.Name += "~" + strconv.Itoa(n)
+				}
+				w.Templates = append(w.Templates, *t)
+			}
 		}
 	}
 }
@@ -167,7 +171,7 @@ func (t *Template) match(r *Rules) packing.Bitset {
 			}
 		}
 	}
-	return out
+	return t.matchVolumes(out, r.Volumes)
 }
 
 func (t *Template) matchAlt(alt []requirements.Requirement) packing.Bitset {

@@ -87,6 +87,13 @@ func (w *World) assignments(p *Pool) [][]assigned {
 			for _, a := range askedValues(p, alt) {
 				add(a)
 			}
+			for _, d := range w.Rules[i].Volumes {
+				for _, term := range d.Terms {
+					for _, a := range askedValues(p, slices.Concat(alt, term)) {
+						add(a)
+					}
+				}
+			}
 		}
 	}
 	for i := 0; i < len(out) && len(out) < maxMergedAssignments; i++ {

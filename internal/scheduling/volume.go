@@ -4,19 +4,32 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// volumes finds claims, volumes and storage classes by name.
+// volumes finds claims, volumes and storage classes by name, and keeps what they ask of
+// a node, each demand once.
 type volumes struct {
 	claims         map[[2]string]*snapshot.PersistentVolumeClaim
 	volumes        map[string]*snapshot.PersistentVolume
 	classes        map[string]*snapshot.StorageClass
 	defaultStorage string
+	going          map[string]bool // nodes that are being deleted
+	nodes          map[string]bool // nodes that exist
+
+	demands  []*VolumeDemand
+	byText   map[string]int32
+	ofVolume map[*snapshot.PersistentVolume][]int32
+	ofClass  map[*snapshot.StorageClass][]int32
 }
 
 func newVolumes(s *snapshot.Snapshot) *volumes {
 	v := &volumes{
-		claims:  make(map[[2]string]*snapshot.PersistentVolumeClaim, len(s.Claims)),
-		volumes: make(map[string]*snapshot.PersistentVolume, len(s.Volumes)),
-		classes: make(map[string]*snapshot.StorageClass, len(s.StorageClasses)),
+		claims:   make(map[[2]string]*snapshot.PersistentVolumeClaim, len(s.Claims)),
+		volumes:  make(map[string]*snapshot.PersistentVolume, len(s.Volumes)),
+		classes:  make(map[string]*snapshot.StorageClass, len(s.StorageClasses)),
+		going:    goingNodes(s),
+		nodes:    make(map[string]bool, len(s.Nodes)),
+		byText:   map[string]int32{},
+		ofVolume: map[*snapshot.PersistentVolume][]int32{},
+		ofClass:  map[*snapshot.StorageClass][]int32{},
 	}
 	for i := range s.Claims {
 		v.claims[[2]string{s.Claims[i].Namespace, s.Claims[i].Name}] = &s.Claims[i]
@@ -30,6 +43,9 @@ func newVolumes(s *snapshot.Snapshot) *volumes {
 		if c.Default && (v.defaultStorage == "" || c.Name < v.defaultStorage) {
 			v.defaultStorage = c.Name
 		}
+	}
+	for i := range s.Nodes {
+		v.nodes[s.Nodes[i].Name] = true
 	}
 	return v
 }
@@ -55,6 +71,14 @@ func (v *volumes) storage(c *snapshot.PersistentVolumeClaim) string {
 		return v.defaultStorage
 	}
 	return *c.Spec.StorageClass
+}
+
+// bound is the volume of a bound claim; nil for one that waits for its first consumer.
+func (v *volumes) bound(c *snapshot.PersistentVolumeClaim) *snapshot.PersistentVolume {
+	if c.Spec.VolumeName == "" {
+		return nil
+	}
+	return v.volumes[c.Spec.VolumeName]
 }
 
 // problem says what about its volumes keeps a pod from being planned, "" when
@@ -97,20 +121,28 @@ func (v *volumes) problem(p *snapshot.Pod) string {
 	return ""
 }
 
-// restricts reports whether the volumes of a pod say where it may run.
-func (v *volumes) restricts(p *snapshot.Pod) bool {
-	for i := range p.Spec.Volumes {
-		c, _ := v.claim(p, &p.Spec.Volumes[i])
-		if c == nil {
-			continue
-		}
-		if pv := v.volumes[c.Spec.VolumeName]; pv != nil {
-			if len(pv.Required) > 0 || len(pv.Labels) > 0 {
-				return true
-			}
-		} else if sc := v.classes[v.storage(c)]; sc != nil && len(sc.AllowedTopologies) > 0 {
-			return true
-		}
-	}
-	return false
+// attachKey names a volume that a node attaches, once for all pods there.
+type attachKey struct {
+	driver string
+	id     string // handle, or the claim of a volume that does not exist yet
 }
+
+// attached is what a claim makes a node attach; no driver when it attaches nothing that
+// is counted: a local volume, a plugin that is not CSI. A volume to be provisioned counts
+// for the provisioner (kube-scheduler: NodeVolumeLimits).
+func (v *volumes) attached(c *snapshot.PersistentVolumeClaim) attachKey {
+	if c.Spec.VolumeName != "" {
+		if pv := v.volumes[c.Spec.VolumeName]; pv != nil && pv.Driver != "" && pv.Handle != "" {
+			return attachKey{pv.Driver, pv.Handle}
+		}
+		return attachKey{}
+	}
+	sc := v.classes[v.storage(c)]
+	if sc == nil || sc.Provisioner == noProvisioner || sc.Provisioner == "" {
+		return attachKey{}
+	}
+	return attachKey{sc.Provisioner, "claim " + c.Namespace + "/" + c.Name}
+}
+
+// noProvisioner is the provisioner of classes whose volumes people make beforehand.
+const noProvisioner = "kubernetes.io/no-provisioner"

@@ -39,29 +39,35 @@ type World struct {
 	Dims      []string // as in packing.Problem
 	LimitDims []string
 
-	order          []int32 // pods by name
-	pending        []int32
-	groups         Groups
-	volumeTopology bool
-	poolIndex      map[string]int
-	universes      map[string]*universe
-	daemons        []daemon
-	nodes          nodeTable
-	allow          []allowance           // by rules
-	relaxed        []bool                // by class; nil = none
-	explain        map[int]*explainTable // by pool
+	order     []int32 // pods by name
+	pending   []int32
+	groups    Groups
+	volumes   *volumes // nil: no planned pod has any
+	attach    *attachments
+	profiles  []volumeProfile
+	profileOf []int32 // by position in pending
+	poolIndex map[string]int
+	universes map[string]*universe
+	daemons   []daemon
+	nodes     nodeTable
+	allow     []allowance           // by rules
+	relaxed   []bool                // by class; nil = none
+	explain   map[int]*explainTable // by pool
 }
 
 // New applies the rules of a snapshot.
 func New(s *snapshot.Snapshot, c *catalog.Catalog) *World {
 	w := &World{Snapshot: s, Catalog: c, universes: map[string]*universe{}}
 	w.splitPods()
-	w.groups = Group(s.Pods, w.pending, GroupBy{})
+	w.readVolumes()
+	w.groups = Group(s.Pods, w.pending, GroupBy{Extra: w.profileOf})
 	w.compile()
+	w.applyProfiles()
 	w.warnTopology()
 	w.setDims()
 	w.setLimitDims()
 	w.readDaemons()
+	w.readDaemonVolumes()
 	w.readPools()
 	w.readNodes()
 	w.chargeLimits()
@@ -112,7 +118,15 @@ func (w *World) setDims() {
 			}
 		}
 	}
+	for i := range w.Rules {
+		for k := range w.Rules[i].slots {
+			extra[k] = true
+		}
+	}
 	w.Dims = append([]string{snapshot.CPU, snapshot.Memory, snapshot.Pods}, sortedKeys(extra)...)
+	if w.attach != nil {
+		w.attach.setAttachDims()
+	}
 }
 
 // setLimitDims collects the resources that some pool limits.

@@ -1,0 +1,275 @@
+package scheduling
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// volumeProfile is what the volumes of a pod come to. Pods with the same profile are
+// alike, whatever their claims are called.
+type volumeProfile struct {
+	demands []int32
+	// slots is how many volumes a pod attaches that no other pod uses, by resource of
+	// World.Dims; for local volumes how many it takes of those that a node has.
+	slots map[string]int64
+	// shared are volumes that other pods use too: positions in sharing.volumes, ascending.
+	shared []int32
+}
+
+// readVolumes judges the volumes of the planned pods. Pods that their volumes keep from
+// any node are refused; the rest get the number of their profile, from 1, and pods
+// without volumes 0. It costs pods without volumes one look.
+func (w *World) readVolumes() {
+	s := w.Snapshot
+	first := slices.IndexFunc(w.pending, func(i int32) bool { return len(s.Pods[i].Spec.Volumes) > 0 })
+	if first < 0 {
+		return
+	}
+	v := newVolumes(s)
+	w.volumes = v
+	planned := make(map[int32]bool, len(w.pending)-first)
+	for _, i := range w.pending[first:] {
+		planned[i] = true
+	}
+	a := newAttachments(w, v, planned)
+	kept := w.pending[:first]
+	var with []int32
+	for _, i := range w.pending[first:] {
+		p := &s.Pods[i]
+		if len(p.Spec.Volumes) == 0 {
+			kept = append(kept, i)
+			continue
+		}
+		code, detail := plan.VolumeProblem, v.problem(p)
+		if detail == "" {
+			code, detail = a.onlyOnePod(p)
+		}
+		if detail == "" {
+			code, detail = a.takeMade(i, p)
+		}
+		if detail != "" {
+			w.Refused = append(w.Refused, plan.Verdict{Object: "pod/" + p.Ref(), Code: code, Detail: detail})
+			continue
+		}
+		a.count(p)
+		kept = append(kept, i)
+		with = append(with, i)
+	}
+	w.pending = kept
+	a.settleMade()
+	a.chooseShared()
+	w.profiles = []volumeProfile{{}}
+	w.profileOf = make([]int32, len(kept))
+	known := map[string]int32{}
+	var buf []byte
+	n := 0
+	for k, i := range kept {
+		if n == len(with) || with[n] != i {
+			continue
+		}
+		n++
+		p := a.profile(i, &s.Pods[i])
+		buf = demandKey(demandKey(buf[:0], p.demands), p.shared)
+		for _, d := range sortedKeys(p.slots) {
+			buf = fmt.Appendf(buf, "%s=%d,", d, p.slots[d])
+		}
+		key, ok := known[string(buf)]
+		if !ok {
+			key = int32(len(w.profiles))
+			w.profiles = append(w.profiles, p)
+			known[string(buf)] = key
+		}
+		w.profileOf[k] = key
+	}
+	w.attach = a
+}
+
+// applyProfiles gives every rules-key what its pods' volumes ask for.
+func (w *World) applyProfiles() {
+	if w.profileOf == nil {
+		return
+	}
+	of := make(map[int32]int32, len(w.groups.Rep))
+	for _, i := range w.groups.Rep {
+		of[i] = 0
+	}
+	for k, i := range w.pending {
+		if _, ok := of[i]; ok {
+			of[i] = w.profileOf[k]
+		}
+	}
+	for r, i := range w.groups.Rep {
+		p := &w.profiles[of[i]]
+		rules := &w.Rules[r]
+		for _, d := range p.demands {
+			rules.Volumes = append(rules.Volumes, w.volumes.demands[d])
+		}
+		rules.slots, rules.shared = p.slots, p.shared
+		w.Rules[r] = rules.restrictVolumes()
+	}
+}
+
+// profile reads the volumes of a pod that is planned.
+func (a *attachments) profile(pod int32, p *snapshot.Pod) volumeProfile {
+	var out volumeProfile
+	seen := map[attachKey]bool{}
+	for k := range p.Spec.Volumes {
+		c, _ := a.v.claim(p, &p.Spec.Volumes[k])
+		out.demands = a.v.ofClaim(c, out.demands)
+		key := a.v.attached(c)
+		if !a.limited[key.driver] || seen[key] {
+			continue
+		}
+		seen[key] = true
+		if n := a.sharedAt(key); n >= 0 {
+			out.shared = append(out.shared, n)
+			continue
+		}
+		out.take(attachPrefix+key.driver, 1)
+	}
+	if m := a.made[pod]; m != nil {
+		out.demands = append(out.demands, m.demands...)
+		for _, d := range sortedKeys(m.slots) {
+			out.take(d, m.slots[d])
+		}
+	}
+	slices.Sort(out.demands)
+	out.demands = slices.Compact(out.demands)
+	slices.Sort(out.shared)
+	return out
+}
+
+func (p *volumeProfile) take(dim string, n int64) {
+	if p.slots == nil {
+		p.slots = map[string]int64{}
+	}
+	p.slots[dim] += n
+}
+
+// onlyOnePod refuses a pod whose claim is for one pod at a time and has that pod
+// (kube-scheduler: VolumeRestrictions, ReadWriteOncePod). Of several planned pods the
+// first by name gets the claim.
+func (a *attachments) onlyOnePod(p *snapshot.Pod) (plan.Code, string) {
+	var claims []string
+	for k := range p.Spec.Volumes {
+		if p.Spec.Volumes[k].Ephemeral != nil {
+			continue
+		}
+		c, name := a.v.claim(p, &p.Spec.Volumes[k])
+		if c == nil || !slices.Contains(c.Spec.AccessModes, "ReadWriteOncePod") {
+			continue
+		}
+		ref := p.Namespace + "/" + name
+		if user := a.usersOf()[ref]; user != "" {
+			return plan.VolumeInUse, fmt.Sprintf("persistentVolumeClaim %s is ReadWriteOncePod, and pod %s has it", name, user)
+		}
+		claims = append(claims, ref)
+	}
+	for _, c := range claims {
+		a.users[c] = p.Ref()
+	}
+	return "", ""
+}
+
+// usersOf names a pod that has each claim for one pod at a time: pods on nodes, those to
+// be moved left aside, and planned ones as they come.
+func (a *attachments) usersOf() map[string]string {
+	if a.users != nil {
+		return a.users
+	}
+	a.users = map[string]string{}
+	s := a.w.Snapshot
+	for _, i := range a.w.order {
+		p := &s.Pods[i]
+		if p.NodeName == "" || p.Terminal() || a.planned[i] {
+			continue
+		}
+		for k := range p.Spec.Volumes {
+			if c := p.Spec.Volumes[k].Claim; c != "" && a.users[p.Namespace+"/"+c] == "" {
+				a.users[p.Namespace+"/"+c] = p.Ref()
+			}
+		}
+	}
+	return a.users
+}
+
+// sharedVolume is a volume that several pods use, of which planned ones are some.
+type sharedVolume struct {
+	key  attachKey
+	pods int // planned
+}
+
+// Bounds on what is modelled exactly of shared volumes: a node is of one kind per set of
+// shared volumes that pods have together. What is beyond counts once per pod.
+const (
+	maxShared     = 4
+	maxSharedSets = 6
+)
+
+// chooseShared picks the volumes that count once on a node however many pods use them:
+// those with most planned pods.
+func (a *attachments) chooseShared() {
+	running := a.runningKeys()
+	var list []sharedVolume
+	for key, pods := range a.pods {
+		if pods > 1 || running[key] {
+			list = append(list, sharedVolume{key, pods})
+		}
+	}
+	slices.SortFunc(list, func(x, y sharedVolume) int {
+		return cmp.Or(cmp.Compare(y.pods, x.pods), strings.Compare(x.key.driver, y.key.driver), strings.Compare(x.key.id, y.key.id))
+	})
+	a.shared = list[:min(len(list), maxShared)]
+	for {
+		a.sets = a.sharedSets()
+		if len(a.sets) <= maxSharedSets {
+			return
+		}
+		a.shared = a.shared[:len(a.shared)-1]
+	}
+}
+
+// sharedSets are the sets of shared volumes that planned pods have, the empty one first,
+// and the union of all.
+func (a *attachments) sharedSets() [][]int32 {
+	sets := [][]int32{nil}
+	if len(a.shared) == 0 {
+		return sets
+	}
+	s := a.w.Snapshot
+	add := func(set []int32) {
+		slices.Sort(set)
+		set = slices.Compact(set)
+		if !slices.ContainsFunc(sets, func(o []int32) bool { return slices.Equal(o, set) }) {
+			sets = append(sets, set)
+		}
+	}
+	var all []int32
+	for _, i := range a.w.pending {
+		p := &s.Pods[i]
+		var set []int32
+		for k := range p.Spec.Volumes {
+			c, _ := a.v.claim(p, &p.Spec.Volumes[k])
+			if n := a.sharedAt(a.v.attached(c)); n >= 0 {
+				set = append(set, n)
+			}
+		}
+		if set != nil {
+			add(set)
+			all = append(all, set...)
+		}
+	}
+	add(all)
+	slices.SortFunc(sets[1:], slices.Compare[[]int32])
+	return sets
+}
+
+// sharedAt is the position of a volume in shared; -1 when it counts per pod.
+func (a *attachments) sharedAt(key attachKey) int32 {
+	return int32(slices.IndexFunc(a.shared, func(v sharedVolume) bool { return v.key == key }))
+}
