@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kerf.sh/kerf/internal/catalog"
@@ -14,7 +15,7 @@ import (
 //
 // A line is a kind, a name and options without blanks (key=value, or a bare flag):
 //
-//	catalog only=c5.large,m5.8xlarge        leave only these types
+//	catalog only=c5.large,m5.8xlarge        leave only these types; volumes=10: attachable
 //	     zone-percent=z-a:90,z-b:120        prices of a zone are so many percent
 //	type inf-x.xlarge cpu=4 mem=8192 spot=0.050 od=0.2 neuron=1 ...
 //	settings reserved-enis=1 min-values=best-effort
@@ -31,7 +32,7 @@ import (
 //	     near=zone:app=db,ns=shop|data      required pod affinity
 //	     away=hostname:app=web,nsselector=team=x,keys=rev,mismatch=rev   anti-affinity
 //	     prefer-near=50:zone:app=db prefer-away=100:hostname:app=web
-//	     volume=CLAIM ephemeral=STORAGECLASS
+//	     volume=CLAIM volumes=CLAIM:3 (CLAIM-1 to -3) ephemeral=STORAGECLASS
 //	pod old node=n1 labels=app=web deleting  runs on n1, terminating; phase=Succeeded: finished
 //	daemonset agent cpu=100m                the options of pod
 //	node n1 type=m5.large zone=z-a pool=general taints=... notready cordoned deleting
@@ -46,6 +47,7 @@ import (
 //	     provisioner=...
 //	csinode n1 limits=ebs.csi.aws.com:25    attach limits of a node
 //	attachment a1 node=n1 volume=vol attacher=...
+//	pvc data count=3 volume=vol-@ size=5Gi  as with pods: data-1 to data-3; "@" is the number
 //	namespace shop labels=team=x
 //	limitrange, runtimeclass
 //
@@ -117,6 +119,15 @@ func (w *World) exec(l *opts) error {
 				return !slices.Contains(only, t.Name)
 			})
 		}
+		if l.has("volumes") {
+			n, err := strconv.ParseInt(l.get("volumes"), 10, 64)
+			if err != nil {
+				return err
+			}
+			for i := range w.Catalog.Types {
+				w.Catalog.Types[i].Volumes = n
+			}
+		}
 		return w.zonePercent(l.list("zone-percent"))
 	case "type":
 		return w.addType(l)
@@ -141,11 +152,13 @@ func (w *World) exec(l *opts) error {
 	case "claim":
 		return w.add(w.claimManifest(l))
 	}
-	m, err := otherManifest(l)
-	if err != nil {
-		return err
-	}
-	return w.add(m)
+	return l.each(func(l *opts) error {
+		m, err := otherManifest(l)
+		if err != nil {
+			return err
+		}
+		return w.add(m)
+	})
 }
 
 // obj is a manifest or a part of one.

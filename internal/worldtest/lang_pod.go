@@ -9,24 +9,35 @@ import (
 
 // addPods adds count pods, "name" or "name-1" to "name-n".
 func (w *World) addPods(l *opts) error {
-	n := 1
-	if l.has("count") {
-		var err error
-		if n, err = strconv.Atoi(l.get("count")); err != nil {
-			return err
-		}
-	}
-	for i := range n {
-		name := l.name
-		if l.has("count") {
-			name = fmt.Sprintf("%s-%d", l.name, i+1)
-		}
-		m, err := podManifest(l, name)
+	return l.each(func(l *opts) error {
+		m, err := podManifest(l, l.name)
 		if err != nil {
 			return err
 		}
-		if err := w.add(m); err != nil {
+		return w.add(m)
+	})
+}
+
+// each calls f with the line, or with count of them: "name" becomes "name-1" to
+// "name-n", and "@" in a value the number.
+func (l *opts) each(f func(*opts) error) error {
+	if !l.has("count") {
+		return f(l)
+	}
+	n, err := strconv.Atoi(l.get("count"))
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		one := &opts{kind: l.kind, name: fmt.Sprintf("%s-%d", l.name, i+1), line: l.line}
+		for _, kv := range l.pairs {
+			one.pairs = append(one.pairs, [2]string{kv[0], strings.ReplaceAll(kv[1], "@", strconv.Itoa(i+1))})
+		}
+		if err := f(one); err != nil {
 			return err
+		}
+		for k := range one.seen {
+			l.all(k)
 		}
 	}
 	return nil
@@ -179,6 +190,16 @@ func podSpec(l *opts) (obj, error) {
 	var volumes []obj
 	for i, v := range l.all("volume") {
 		volumes = append(volumes, obj{"name": fmt.Sprintf("v%d", i), "persistentVolumeClaim": obj{"claimName": v}})
+	}
+	if name, n, ok := strings.Cut(l.get("volumes"), ":"); ok { // NAME:28 is NAME-1 to NAME-28
+		most, err := strconv.Atoi(n)
+		if err != nil {
+			return nil, err
+		}
+		for i := range most {
+			claim := fmt.Sprintf("%s-%d", name, i+1)
+			volumes = append(volumes, obj{"name": claim, "persistentVolumeClaim": obj{"claimName": claim}})
+		}
 	}
 	for i, class := range l.all("ephemeral") {
 		claim := obj{"accessModes": []string{"ReadWriteOnce"}, "storageClassName": class}

@@ -28,6 +28,7 @@ func (w *World) addType(l *opts) error {
 		t.ENI.IPv4PerENI, _ = strconv.ParseInt(b, 10, 64)
 	}
 	t.ENI.Branch = number("branch", "0")
+	t.Volumes = number("volumes", "0")
 	if n := number("neuron", "0"); n > 0 {
 		t.Accelerators = []catalog.Device{{Name: "inferentia", Manufacturer: "aws", Count: n, Cores: 4}}
 	}

@@ -98,6 +98,12 @@ func claimOfVolume(l *opts, meta obj) obj {
 			spec[field] = l.get(key)
 		}
 	}
+	if l.has("size") {
+		spec["resources"] = obj{"requests": obj{"storage": l.get("size")}}
+	}
+	if l.has("selected-node") {
+		meta["annotations"] = obj{"volume.kubernetes.io/selected-node": l.get("selected-node")}
+	}
 	phase := "Pending"
 	if l.has("volume") && !l.has("binding") {
 		phase = "Bound"
@@ -115,7 +121,14 @@ func claimOfVolume(l *opts, meta obj) obj {
 // volumeManifest is a PersistentVolume: EBS, unless the line says local, in-tree or
 // another driver.
 func volumeManifest(l *opts, meta obj) obj {
-	spec := obj{"accessModes": []string{"ReadWriteOnce"}, "capacity": obj{"storage": "10Gi"}}
+	modes := l.list("modes")
+	if modes == nil {
+		modes = []string{"ReadWriteOnce"}
+	}
+	spec := obj{"accessModes": modes, "capacity": obj{"storage": l.or("size", "10Gi")}}
+	if ns, claim, ok := strings.Cut(l.get("claim"), "/"); ok {
+		spec["claimRef"] = obj{"kind": "PersistentVolumeClaim", "namespace": ns, "name": claim}
+	}
 	if l.has("class") {
 		spec["storageClassName"] = l.get("class")
 	}
@@ -145,5 +158,9 @@ func volumeManifest(l *opts, meta obj) obj {
 	if l.has("deleting") {
 		meta["deletionTimestamp"] = "2026-03-04T11:59:00Z"
 	}
-	return obj{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": meta, "spec": spec}
+	m := obj{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": meta, "spec": spec}
+	if l.has("phase") {
+		m["status"] = obj{"phase": l.get("phase")}
+	}
+	return m
 }

@@ -132,6 +132,14 @@ func (j *judge) runs(sup *Supply, labels map[string]string, pods []*snapshot.Pod
 		ports = append(ports, p.Spec.HostPorts...)
 		sum = plus(sum, p.Spec.Requests)
 	}
+	for _, p := range pods {
+		if why := j.storage.zoneRefuses(p, labels, ""); why != "" && !j.skip[aboutVolumes] {
+			return "pod " + p.Ref() + ": " + why
+		}
+	}
+	if why := j.volumesFit(pods, sup.Volumes); why != "" {
+		return why
+	}
 	if !fits(sum, sup.Alloc) {
 		return "needs " + showResources(sum) + ", allocatable is " + showResources(sup.Alloc)
 	}
@@ -141,11 +149,15 @@ func (j *judge) runs(sup *Supply, labels map[string]string, pods []*snapshot.Pod
 // chosen: the offer is the cheapest one of the pool that holds the pods within
 // limits, and the figures of the launch are those of that offer.
 func (j *judge) chosen(l *plan.Launch, sup *Supply, pods []*snapshot.Pod) {
+	alike := j.alike(l, sup, pods)
+	does := func(o *Supply) bool {
+		return j.holds(o, l, pods) == "" && j.withinLimit(o, sup) && (alike == nil || alike(o, labelsIn(o, l)))
+	}
 	for _, o := range j.pools[l.NodePool].supplies {
 		if o.before(sup) >= 0 {
 			break
 		}
-		if (o.Exotic && !sup.Exotic) || j.holds(o, l, pods) != "" || !j.withinLimit(o, sup) {
+		if (o.Exotic && !sup.Exotic) || !does(o) {
 			continue
 		}
 		j.fail("launch %s: chosen is %s %s %s at %d, but %s %s %s at %d holds the same pods", l.Name,
@@ -154,7 +166,7 @@ func (j *judge) chosen(l *plan.Launch, sup *Supply, pods []*snapshot.Pod) {
 	}
 	if sup.Exotic {
 		for _, o := range j.pools[l.NodePool].supplies {
-			if !o.Exotic && j.holds(o, l, pods) == "" && j.withinLimit(o, sup) {
+			if !o.Exotic && does(o) {
 				j.fail("launch %s: %s is exotic although %s holds the pods", l.Name, sup.Type, o.Type)
 				break
 			}

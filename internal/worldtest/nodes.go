@@ -18,7 +18,9 @@ type nodeView struct {
 	size     snapshot.Resources
 	free     snapshot.Resources // after bound pods and daemonset pods still to come
 	ports    []snapshot.HostPort
-	going    bool // being deleted: takes no pods
+	going    bool             // being deleted, or about to be: takes no pods
+	deleting bool             // being deleted: its pods need another place
+	volumes  map[string]int64 // attach limits of a node that has not said its own, by driver
 	cordoned bool
 }
 
@@ -57,7 +59,7 @@ func claimFor(s *snapshot.Snapshot, n *snapshot.Node) *snapshot.NodeClaim {
 func viewOfNode(n *snapshot.Node, claim *snapshot.NodeClaim) *nodeView {
 	v := &nodeView{
 		name: n.Name, pool: n.Labels[labelPool], labels: maps.Clone(n.Labels), taints: n.Taints,
-		alloc: n.Allocatable, size: n.Capacity, cordoned: n.Unschedulable, going: !n.Deleting.IsZero(),
+		alloc: n.Allocatable, size: n.Capacity, cordoned: n.Unschedulable, deleting: !n.Deleting.IsZero(),
 	}
 	if v.labels == nil {
 		v.labels = map[string]string{}
@@ -66,7 +68,7 @@ func viewOfNode(n *snapshot.Node, claim *snapshot.NodeClaim) *nodeView {
 		v.labels[labelHostname] = n.Name
 	}
 	if claim != nil {
-		v.going = v.going || !claim.Deleting.IsZero()
+		v.deleting = v.deleting || !claim.Deleting.IsZero()
 		if v.pool == "" {
 			v.pool = claim.Labels[labelPool]
 		}
@@ -107,7 +109,7 @@ func viewOfClaim(s *snapshot.Snapshot, c *catalog.Catalog, cl *snapshot.NodeClai
 	v := &nodeView{
 		name: cl.Name, pool: cl.Labels[labelPool], labels: maps.Clone(cl.Labels),
 		taints: startingTaints(cl, cl.Taints),
-		alloc:  cl.Allocatable, size: cl.Capacity, going: !cl.Deleting.IsZero(),
+		alloc:  cl.Allocatable, size: cl.Capacity, deleting: !cl.Deleting.IsZero(),
 	}
 	if v.labels == nil {
 		v.labels = map[string]string{}
@@ -168,6 +170,7 @@ func openSize(s *snapshot.Snapshot, c *catalog.Catalog, cl *snapshot.NodeClaim, 
 // settle works out what is left of a node: allocatable less the pods bound to it and
 // the daemonset pods that it will still get.
 func settle(s *snapshot.Snapshot, v *nodeView) {
+	v.going = v.deleting
 	for _, t := range v.taints {
 		v.going = v.going || t.Key == "karpenter.sh/disrupted"
 	}

@@ -89,8 +89,9 @@ func (j *judge) within(sup *Supply) bool {
 
 // hosts returns the cheapest supply of a pool that runs the pods together on a node
 // of their own (within limits when asked), or nil. Open custom labels that the pods
-// say nothing of may take any value, so it must work with each.
-func (j *judge) hosts(v *poolView, pods []*snapshot.Pod, limits bool) *Supply {
+// say nothing of may take any value, so it must work with each. What test refuses is
+// left out; nil refuses nothing.
+func (j *judge) hosts(v *poolView, pods []*snapshot.Pod, limits bool, test offerTest) *Supply {
 	for _, exotic := range []bool{false, true} {
 		for _, sup := range v.supplies {
 			if sup.Exotic != exotic || (limits && !j.within(sup)) {
@@ -102,7 +103,7 @@ func (j *judge) hosts(v *poolView, pods []*snapshot.Pod, limits bool) *Supply {
 					continue
 				}
 				chosen++
-				if j.runs(sup, labels, pods) == "" {
+				if j.runs(sup, labels, pods) == "" && (test == nil || test(sup, labels)) {
 					works++
 				}
 			}
@@ -131,7 +132,7 @@ func (j *judge) weights() {
 			heavier := false
 			for _, v := range j.pools {
 				heavier = heavier || v.pool.Weight > own.pool.Weight && !j.strictMinValues(v) && !prefersNot(v.pool, p) &&
-					j.hosts(v, []*snapshot.Pod{p}, true) != nil
+					j.hosts(v, []*snapshot.Pod{p}, true, j.alone(&l, own, p)) != nil
 			}
 			if !heavier {
 				owners = append(owners, p)
@@ -145,11 +146,25 @@ func (j *judge) weights() {
 			continue // minValues may ask for a larger choice than the pods alone
 		}
 		chosen := own.find(l.Chosen)
-		if least := j.hosts(own, owners, false); least != nil && chosen != nil && least.Price < l.Chosen.Price && j.withinLimit(least, chosen) {
+		if chosen == nil {
+			continue
+		}
+		if least := j.hosts(own, owners, false, j.alike(&l, chosen, owners)); least != nil && least.Price < l.Chosen.Price && j.withinLimit(least, chosen) {
 			j.fail("launch %s costs %d, its own pods need only %s at %d: enlarged for pods of a heavier NodePool",
 				l.Name, l.Chosen.Price, least.Type, least.Price)
 		}
 	}
+}
+
+// alone is the test whether a pod of a launch could have a node of its own instead, in
+// the domains where it is now.
+func (j *judge) alone(l *plan.Launch, own *poolView, p *snapshot.Pod) offerTest {
+	chosen := own.find(l.Chosen)
+	if j.plain() || chosen == nil {
+		return nil
+	}
+	alike, fits := j.alike(l, chosen, []*snapshot.Pod{p}), j.acceptsNew(p, map[string]bool{})
+	return func(sup *Supply, labels map[string]string) bool { return alike(sup, labels) && fits(sup, labels) }
 }
 
 // prefersNot reports whether the pool has a PreferNoSchedule taint that the pod does
@@ -182,23 +197,25 @@ func (j *judge) refusals() {
 		if pod.NodeName != "" {
 			continue
 		}
+		plain := j.plain()
 		for _, name := range sortedKeys(j.nodes) {
 			v := j.nodes[name]
 			free, ports := j.afterPlan(v)
-			if v.refuses(&pod.Spec) == "" && anyClash(pod.Spec.HostPorts, ports) == nil && fits(pod.Spec.Requests, free) {
+			if v.refuses(&pod.Spec) == "" && anyClash(pod.Spec.HostPorts, ports) == nil && fits(pod.Spec.Requests, free) &&
+				(plain || j.accepts(pod, name, nil)) {
 				j.fail("pod %s is refused (%s) but fits node %s", ref, verdict.Code, name)
 			}
 		}
 		for _, name := range sortedKeys(j.pools) {
 			v := j.pools[name]
-			if sup := j.hosts(v, []*snapshot.Pod{pod}, true); sup != nil && !j.strictMinValues(v) {
+			if sup := j.hosts(v, []*snapshot.Pod{pod}, true, j.acceptsNew(pod, map[string]bool{})); sup != nil && !j.strictMinValues(v) {
 				j.fail("pod %s is refused (%s) but NodePool %s could host it on %s in %s", ref, verdict.Code, name, sup.Type, sup.Zone)
 			}
 		}
 		for _, l := range j.p.Launches {
 			if v := j.pools[l.NodePool]; v != nil && !j.strictMinValues(v) {
 				sup := v.find(l.Chosen)
-				if sup != nil && j.holds(sup, &l, append(slices.Clone(j.inLaunch[l.Name]), pod)) == "" {
+				if sup != nil && j.holds(sup, &l, append(slices.Clone(j.inLaunch[l.Name]), pod)) == "" && (plain || j.accepts(pod, l.Name, nil)) {
 					j.fail("pod %s is refused (%s) but launch %s has room for it", ref, verdict.Code, l.Name)
 				}
 			}

@@ -24,6 +24,8 @@ type Supply struct {
 	// Size counts against limits; Alloc is allocatable, daemonset pods not taken off.
 	Size, Alloc snapshot.Resources
 	Exotic      bool
+	// Volumes is how many EBS volumes pods can have attached.
+	Volumes int64
 }
 
 // before orders supplies as a plan must choose among them.
@@ -130,6 +132,7 @@ func suppliesOf(p *snapshot.NodePool, class *snapshot.NodeClass, r *catalog.Reso
 		sup := &Supply{
 			Pool: p, Type: r.Type.Name, Zone: o.Zone, Capacity: o.CapacityType, Price: o.Price, Rank: 1,
 			Labels: labels, Size: r.Capacity, Alloc: r.Allocatable, Exotic: r.Exotic && !names(p, r.Labels),
+			Volumes: r.Type.EBSVolumes(devicesOf(class)),
 		}
 		if o.CapacityType == "reserved" {
 			sup.Rank = 0
@@ -137,6 +140,17 @@ func suppliesOf(p *snapshot.NodePool, class *snapshot.NodeClass, r *catalog.Reso
 		out = append(out, sup)
 	}
 	return out
+}
+
+// devicesOf is how many volumes a node of the class boots with.
+func devicesOf(class *snapshot.NodeClass) int64 {
+	if n := len(class.BlockDevices); n > 0 {
+		return int64(n)
+	}
+	if class.AMIFamily == "Bottlerocket" {
+		return 2
+	}
+	return 1
 }
 
 // names reports whether the pool names the type, its family or size: then the type
@@ -221,8 +235,11 @@ func labelings(sup *Supply, pods []*snapshot.Pod) []map[string]string {
 	return out
 }
 
+// unnamed stands for a value that nobody names.
+const unnamed = "4711"
+
 func candidates(p *snapshot.NodePool, pods []*snapshot.Pod, key string) []string {
-	vals := []string{"4711"}
+	vals := []string{unnamed}
 	for _, pod := range pods {
 		if v, ok := pod.Spec.NodeSelector[key]; ok {
 			vals = append(vals, v)
