@@ -1,0 +1,2 @@
+// Package judge is being built.
+package judge

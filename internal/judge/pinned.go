@@ -1,0 +1,241 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"kerf.sh/kerf/internal/plan"
+)
+
+// step puts one pod on the node that the plan has for it.
+type step struct {
+	pod  *corev1.Pod
+	node string
+}
+
+// Verdict is what the scheduler says of a plan.
+type Verdict struct {
+	// Refused are the placements that the scheduler does not accept in any order that
+	// was tried, with its reasons; none for a plan that holds.
+	Refused []string
+	// Orders is how many orders of the pods were tried.
+	Orders int
+	// Placed counts placements, Daemons the daemonset pods of new nodes among them.
+	Placed, Daemons int
+}
+
+// maxOrders is how many orders are tried before a plan counts as refused.
+const maxOrders = 12
+
+// Pinned lets the real scheduler check a plan: the plan's nodes join the cluster, and
+// every pod, one after the other, is allowed on the node that the plan has for it and
+// on no other. Pods that are refused are tried again after the others, as in the
+// scheduler's queue, until nothing moves. Then those that were left go first and all
+// is done once more, a few times: a plan holds if some order of its pods works.
+func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64) (Verdict, error) {
+	first, then, err := c.steps(p, nodes)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v := Verdict{Placed: len(then), Daemons: len(first)}
+	r := rand.New(rand.NewPCG(seed, 2))
+	for v.Orders < maxOrders {
+		v.Orders++
+		left, err := c.run(p, nodes, first, then)
+		if err != nil {
+			return Verdict{}, err
+		}
+		if len(left) == 0 {
+			v.Refused = nil
+			return v, nil
+		}
+		if v.Orders == 1 || len(left) < len(v.Refused) {
+			v.Refused = nil
+			for _, l := range left {
+				v.Refused = append(v.Refused, fmt.Sprintf("pod %s on %s: %s", name(l.pod), l.node, l.why))
+			}
+		}
+		// The pods that were left, first; the others in a new order.
+		late := map[*corev1.Pod]bool{}
+		for _, l := range left {
+			late[l.pod] = true
+		}
+		r.Shuffle(len(then), func(i, k int) { then[i], then[k] = then[k], then[i] })
+		slices.SortStableFunc(then, func(a, b step) int { return cmp.Compare(order(late[a.pod]), order(late[b.pod])) })
+	}
+	return v, nil
+}
+
+func order(late bool) int {
+	if late {
+		return 0
+	}
+	return 1
+}
+
+// steps lists what the plan does: daemonset pods of every node first, then its
+// placements by name of the pod.
+func (c *Cluster) steps(p *plan.Plan, nodes []*corev1.Node) (daemons, pods []step, err error) {
+	for _, n := range slices.Concat(c.Nodes, nodes) {
+		if going(n) {
+			continue
+		}
+		for _, d := range c.daemons(n) {
+			daemons = append(daemons, step{pod: d, node: n.Name})
+		}
+	}
+	to := map[string]string{}
+	for i := range p.Launches {
+		for _, ref := range p.Launches[i].Pods {
+			to[ref] = p.Launches[i].Name
+		}
+	}
+	for _, pl := range p.Placements {
+		to[pl.Pod] = pl.Node
+	}
+	for _, d := range p.Displaced {
+		to[d.Pod] = d.To
+	}
+	for ref, node := range to {
+		pod := c.Pods[ref]
+		if pod == nil {
+			return nil, nil, fmt.Errorf("the plan speaks of pod %s, which does not exist", ref)
+		}
+		pods = append(pods, step{pod: pod, node: node})
+	}
+	slices.SortFunc(pods, func(a, b step) int { return strings.Compare(name(a.pod), name(b.pod)) })
+	return daemons, pods, nil
+}
+
+type refusal struct {
+	step
+	why string
+}
+
+// run goes through one order and returns what could not be placed.
+func (c *Cluster) run(p *plan.Plan, nodes []*corev1.Node, daemons, pods []step) ([]refusal, error) {
+	s, err := NewScheduler()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Stop()
+	c.load(s, nodes)
+	// Daemonset pods on nodes that exist wait for nobody either, but one that does not
+	// fit there is not the plan's fault.
+	launched := map[string]bool{}
+	for _, n := range nodes {
+		launched[n.Name] = true
+	}
+	var bad []refusal
+	for _, d := range daemons {
+		if why := s.Bind(d.pod, d.node); why != "" && launched[d.node] {
+			bad = append(bad, refusal{d, why})
+		}
+	}
+	// Pods that are moved leave their node before they come back.
+	pods = slices.Clone(pods)
+	for i := range pods {
+		if pods[i].pod.Spec.NodeName != "" {
+			s.remove(pods[i].pod)
+			pods[i].pod = fresh(pods[i].pod)
+		}
+	}
+	left := s.settle(pods)
+	if len(left) > 0 {
+		// Nodes that are going are gone in the end.
+		removed := false
+		for _, n := range c.Nodes {
+			if going(n) && !c.stays(p, n.Name) {
+				c.evacuate(s, n.Name)
+				s.remove(n)
+				removed = true
+			}
+		}
+		if removed {
+			var rest []step
+			for _, l := range left {
+				rest = append(rest, l.step)
+			}
+			left = s.settle(rest)
+		}
+	}
+	return append(bad, left...), nil
+}
+
+// settle tries pods in turn until all are placed or none moves.
+func (s *Scheduler) settle(pods []step) []refusal {
+	for {
+		var left []refusal
+		for _, st := range pods {
+			if why := s.Bind(st.pod, st.node); why != "" {
+				left = append(left, refusal{st, why})
+			}
+		}
+		if len(left) == 0 || len(left) == len(pods) {
+			return left
+		}
+		pods = pods[:0:0]
+		for _, l := range left {
+			pods = append(pods, l.step)
+		}
+	}
+}
+
+// fresh is the pod that a controller makes in place of one that was evicted.
+func fresh(p *corev1.Pod) *corev1.Pod {
+	p = p.DeepCopy()
+	p.Spec.NodeName = ""
+	p.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	p.DeletionTimestamp = nil
+	return p
+}
+
+// stays reports whether pods remain on a node that is going because nobody may move
+// them.
+func (c *Cluster) stays(p *plan.Plan, node string) bool {
+	moved := map[string]bool{}
+	for _, d := range p.Displaced {
+		moved[d.Pod] = true
+	}
+	for ref, pod := range c.Pods {
+		if pod.Spec.NodeName == node && !moved[ref] && pod.Annotations["karpenter.sh/do-not-disrupt"] == "true" {
+			return true
+		}
+	}
+	return false
+}
+
+// evacuate takes the pods of a node away.
+func (c *Cluster) evacuate(s *Scheduler, node string) {
+	for _, p := range c.Pods {
+		if p.Spec.NodeName == node {
+			if now, ok := s.pods.find(p.Namespace, p.Name).(*corev1.Pod); ok && now.Spec.NodeName == node {
+				s.remove(now)
+			}
+		}
+	}
+}
+
+// load tells a scheduler of the cluster and of more nodes. Pods that wait are not
+// told of: they are asked about.
+func (c *Cluster) load(s *Scheduler, more []*corev1.Node) {
+	for _, o := range c.Others {
+		s.set(o.DeepCopyObject())
+	}
+	for _, k := range c.Claims {
+		s.set(k.DeepCopy())
+	}
+	for _, n := range slices.Concat(c.Nodes, more) {
+		s.set(n.DeepCopy())
+	}
+	for _, p := range c.Pods {
+		if p.Spec.NodeName != "" {
+			s.set(p.DeepCopy())
+		}
+	}
+}
