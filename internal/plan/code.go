@@ -18,35 +18,35 @@ const (
 
 // Codes of pods that cannot run, and of the pools that refuse them.
 const (
-	NoNodePool          Code = "NoNodePool"
-	NodePoolNotReady    Code = "NodePoolNotReady"
-	NodePoolInvalid     Code = "NodePoolInvalid"
-	NodePoolDeleting    Code = "NodePoolDeleting"
-	NodePoolStatic      Code = "NodePoolStatic"
-	NodeClassNotFound   Code = "NodeClassNotFound"
-	NodeClassNotReady   Code = "NodeClassNotReady"
-	NodeClassInvalid    Code = "NodeClassInvalid"
-	ForeignNodeClass    Code = "ForeignNodeClass"
-	TaintNotTolerated   Code = "TaintNotTolerated"
-	RequirementConflict Code = "RequirementConflict"
-	NoInstanceTypeFits  Code = "NoInstanceTypeFits"
-	NoOffering          Code = "NoOffering"
-	LimitReached        Code = "LimitReached"
-	HostPortTaken       Code = "HostPortTaken"
-	MinValuesUnmet      Code = "MinValuesUnmet"
-	MatchFieldsUsed     Code = "MatchFieldsUsed"
-	InvalidSelector     Code = "InvalidSelector"
-	VolumeProblem       Code = "VolumeProblem"
-	VolumeTopology      Code = "VolumeTopology"
-	VolumeLimit         Code = "VolumeLimit"
-	VolumeInUse         Code = "VolumeInUse"
-	TopologySpreadUnmet Code = "TopologySpreadUnmet"
-	PodAffinityUnmet    Code = "PodAffinityUnmet"
+	NoNodePool           Code = "NoNodePool"
+	NodePoolNotReady     Code = "NodePoolNotReady"
+	NodePoolInvalid      Code = "NodePoolInvalid"
+	NodePoolDeleting     Code = "NodePoolDeleting"
+	NodePoolStatic       Code = "NodePoolStatic"
+	NodeClassNotFound    Code = "NodeClassNotFound"
+	NodeClassNotReady    Code = "NodeClassNotReady"
+	NodeClassInvalid     Code = "NodeClassInvalid"
+	ForeignNodeClass     Code = "ForeignNodeClass"
+	TaintNotTolerated    Code = "TaintNotTolerated"
+	RequirementConflict  Code = "RequirementConflict"
+	NoInstanceTypeFits   Code = "NoInstanceTypeFits"
+	NoOffering           Code = "NoOffering"
+	LimitReached         Code = "LimitReached"
+	HostPortTaken        Code = "HostPortTaken"
+	MinValuesUnmet       Code = "MinValuesUnmet"
+	MatchFieldsUsed      Code = "MatchFieldsUsed"
+	InvalidSelector      Code = "InvalidSelector"
+	VolumeProblem        Code = "VolumeProblem"
+	VolumeTopology       Code = "VolumeTopology"
+	VolumeLimit          Code = "VolumeLimit"
+	VolumeInUse          Code = "VolumeInUse"
+	TopologySpreadUnmet  Code = "TopologySpreadUnmet"
+	PodAffinityUnmet     Code = "PodAffinityUnmet"
 	PodAntiAffinityUnmet Code = "PodAntiAffinityUnmet"
-	RefusesNodePools    Code = "RefusesNodePools" // karpenter.sh/nodepool DoesNotExist
-	Unschedulable       Code = "Unschedulable"    // several pools, several reasons
-	StepLimit           Code = "StepLimit"
-	NotSupported        Code = "NotSupported"
+	RefusesNodePools     Code = "RefusesNodePools" // karpenter.sh/nodepool DoesNotExist
+	Unschedulable        Code = "Unschedulable"    // several pools, several reasons
+	StepLimit            Code = "StepLimit"
+	NotSupported         Code = "NotSupported"
 )
 
 // Codes of warnings.
@@ -63,6 +63,8 @@ const (
 	RuleNotYetApplied Code = "RuleNotYetApplied"
 	PriceUnknown      Code = "PriceUnknown"
 	IncompleteReading Code = "IncompleteReading"
+
+	UndeclaredStartupTaint Code = "UndeclaredStartupTaint"
 )
 
 // Codes of requests that get no plan.

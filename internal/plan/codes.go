@@ -43,7 +43,7 @@ var codeRows = []CodeInfo{
 		"Nothing."},
 	{BeingDeleted, KindNotPlanned, "The pod is being deleted.",
 		"Nothing."},
-	{NominatedElsewhere, KindNotPlanned, "The scheduler has promised the pod room on a node by preempting other pods there.",
+	{NominatedElsewhere, KindNotPlanned, "The scheduler has promised the pod room on a node by preempting other pods there, which are going.",
 		"Nothing; it is planned again should the promise lapse."},
 	{ResourceClaims, KindNotPlanned, "The pod uses resource claims (DRA), which Kerf cannot plan for yet.",
 		"Ask for devices as extended resources, or run the pod in a pool that another autoscaler looks after."},
@@ -135,6 +135,8 @@ var codeRows = []CodeInfo{
 		"Give its type with --catalog."},
 	{IncompleteReading, KindWarning, "Something could not be read, so the plan is made on less than the whole cluster.",
 		"Mend what the detail names and plan again; until then nothing is removed."},
+	{UndeclaredStartupTaint, KindWarning, "A node that is starting carries a taint which its NodePool does not declare, so the pods that it was launched for cannot run there yet.",
+		"If the taint goes by itself, list it under spec.template.spec.startupTaints; else add it to spec.template.spec.taints."},
 
 	{InvalidRequest, KindRefused, "The request is not valid: a mode, format, setting or object that does not exist.",
 		"Correct what the message names."},

@@ -148,8 +148,9 @@ type launchJSON struct {
 }
 
 type placementJSON struct {
-	Pod  string `json:"pod"`
-	Node string `json:"node"`
+	Pod       string `json:"pod"`
+	Node      string `json:"node"`
+	Nominated bool   `json:"nominated,omitempty"`
 }
 
 type displacedJSON struct {

@@ -124,6 +124,8 @@ type Launch struct {
 type Placement struct {
 	Pod  string // namespace/name
 	Node string
+	// Nominated: the pod was given the node before, and keeps it.
+	Nominated bool
 }
 
 // Displaced is a pod of a node that is going.

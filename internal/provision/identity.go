@@ -79,6 +79,10 @@ func identity(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *
 		d.ints(c.Weight)
 		d.ints(c.Used)
 	}
+	for _, n := range w.Nominated {
+		d.str(s.Pods[n.Pod].Ref())
+		d.str(n.Node)
+	}
 	for _, v := range w.Skipped {
 		d.str(v.Object)
 		d.str(string(v.Code))

@@ -49,6 +49,10 @@ func (pl *planner) nodes() {
 		if a := plus[n.Name]; a != nil {
 			u.Placed, u.Added = a.pods, a.use
 		}
+		if len(n.Nominated) > 0 { // they do not run yet
+			u.Used = u.Used.Sub(n.Promised)
+			u.Placed, u.Added = u.Placed+len(n.Nominated), u.Added.Add(n.Promised)
+		}
 		pl.out.Nodes = append(pl.out.Nodes, u)
 	}
 	slices.SortFunc(pl.out.Nodes, func(a, b plan.NodeUse) int { return strings.Compare(a.Name, b.Name) })

@@ -85,7 +85,7 @@ func (pl *planner) take(class, n int) []int32 {
 func (pl *planner) ref(pod int32) string { return pl.s.Pods[pod].Ref() }
 
 func (pl *planner) placements() {
-	total := 0
+	total := len(pl.w.Nominated)
 	for _, p := range pl.r.Placed {
 		total += p.Count
 	}
@@ -93,6 +93,11 @@ func (pl *planner) placements() {
 		return
 	}
 	pl.out.Placements = make([]plan.Placement, 0, total)
+	for _, n := range pl.w.Nominated {
+		if !pl.displace(n.Pod, n.Node) {
+			pl.out.Placements = append(pl.out.Placements, plan.Placement{Pod: pl.ref(n.Pod), Node: n.Node, Nominated: true})
+		}
+	}
 	for _, p := range pl.r.Placed {
 		node := pl.p.Nodes[p.Node].Name
 		for _, i := range pl.take(p.Class, p.Count) {
@@ -246,6 +251,11 @@ func (pl *planner) summary() {
 		s.Unschedulable += pl.r.Unplaced[i].Count
 	}
 	s.PendingPods -= pl.w.Displaced
+	for _, n := range pl.w.Nominated {
+		if pl.s.Pods[n.Pod].NodeName == "" {
+			s.PendingPods++
+		}
+	}
 	for i := range pl.out.Nodes {
 		s.PriceBefore += pl.out.Nodes[i].Price
 	}

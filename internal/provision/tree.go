@@ -37,6 +37,9 @@ func (pl *planner) explainPod(ref string) []plan.Line {
 		}
 	}
 	for _, p := range pl.out.Placements {
+		if p.Pod == ref && p.Nominated {
+			return append(lines, line("It was given %s before and fits there: it waits for that node, and nothing is planned for it.", p.Node))
+		}
 		if p.Pod == ref {
 			return append(lines, line("It fits on %s, so no node is launched for it.", p.Node))
 		}

@@ -80,8 +80,8 @@ func (a *attachments) runningOn() map[string]map[attachKey]bool {
 	for _, i := range a.w.order {
 		p := &s.Pods[i]
 		node := p.NodeName
-		if node == "" && p.Deleting.IsZero() {
-			node = p.NominatedNode
+		if to, ok := a.w.promised[i]; ok {
+			node = to
 		}
 		if node == "" || len(p.Spec.Volumes) == 0 || p.Terminal() {
 			continue

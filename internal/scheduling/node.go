@@ -29,6 +29,10 @@ type Node struct {
 	Pods    int
 	Daemons snapshot.Resources
 	Free    snapshot.Resources
+	// Nominated are the pods that keep their nomination to it, Promised is the share of
+	// Used that they ask for. They do not run yet and are not in Pods.
+	Nominated []int32
+	Promised  snapshot.Resources
 	// Ports are host ports taken by its pods and by daemon pods to come.
 	Ports []snapshot.HostPort
 	// Closed says why no pod may be put on it; "" = it is a target.
@@ -244,31 +248,19 @@ func withoutStartup(taints, startup []snapshot.Taint) []snapshot.Taint {
 	return out
 }
 
-// bookPods adds up what the pods on every node ask for. Pods that the scheduler
-// nominated to a node hold their place there too.
+// bookPods adds up what the pods on every node ask for, those that are nominated to it
+// included: they hold their place there.
 func (w *World) bookPods() {
 	if len(w.Nodes) == 0 {
 		return
 	}
-	index := make(map[string]int32, len(w.Nodes))
-	for i := range w.Nodes {
-		n := &w.Nodes[i]
-		index[n.Name] = int32(i)
-		if n.InFlight() && n.Claim.NodeName != "" {
-			index[n.Claim.NodeName] = int32(i)
-		}
-	}
+	index := w.nodeIndex()
 	pods := w.Snapshot.Pods
 	last, lastName := int32(-1), ""
 	for _, k := range w.order {
 		p := &pods[k]
 		name := p.NodeName
-		if name == "" {
-			if name = p.NominatedNode; name == "" || !p.Deleting.IsZero() {
-				continue
-			}
-		}
-		if p.Terminal() {
+		if name == "" || p.Terminal() {
 			continue
 		}
 		if name != lastName {
@@ -290,6 +282,7 @@ func (w *World) bookPods() {
 			n.running = append(n.running, p.Namespace+"/"+p.Owner.Name)
 		}
 	}
+	w.bookNominated(index)
 }
 
 // addTo adds in place; dst owns its map.

@@ -43,16 +43,20 @@ func (t *nodeTable) init(nodes []Node) {
 func (t *nodeTable) column(key string) *column {
 	c := t.cols[key]
 	if c == nil {
-		c = newColumn(len(t.nodes), func(i int) (string, bool) {
-			v, ok := t.nodes[i].Labels[key]
-			if key == fieldName || !ok && key == catalog.LabelHostname {
-				return t.nodes[i].Name, true
-			}
-			return v, ok
-		})
+		c = newColumn(len(t.nodes), func(i int) (string, bool) { return t.nodes[i].label(key) })
 		t.cols[key] = c
 	}
 	return c
+}
+
+// label is what the node has for a label, or for the field that node affinity can
+// match.
+func (n *Node) label(key string) (string, bool) {
+	v, ok := n.Labels[key]
+	if key == fieldName || !ok && key == catalog.LabelHostname {
+		return n.Name, true
+	}
+	return v, ok
 }
 
 // match returns the nodes whose labels and taints pass, closed ones included; nil

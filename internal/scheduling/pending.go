@@ -27,8 +27,6 @@ func NotPlanned(p *snapshot.Pod) (plan.Code, string) {
 		return plan.DaemonSetPod, "DaemonSet " + p.Owner.Name + " runs it on nodes that exist for other pods"
 	case len(p.Spec.Gates) > 0:
 		return plan.SchedulingGated, fmt.Sprintf("waits for scheduling gates %v", p.Spec.Gates)
-	case p.NominatedNode != "":
-		return plan.NominatedElsewhere, "the scheduler has nominated node " + p.NominatedNode
 	case len(p.Spec.ResourceClaims) > 0:
 		return plan.ResourceClaims, fmt.Sprintf("uses dynamic resource claims %v, which are not planned for", p.Spec.ResourceClaims)
 	case p.Scheduled != nil && p.Scheduled.Reason != "" && p.Scheduled.Reason != "Unschedulable":

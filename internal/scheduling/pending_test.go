@@ -35,7 +35,6 @@ func TestNotPlanned(t *testing.T) {
 		{"of a ReplicaSet", snapshot.Pod{Owner: &snapshot.Owner{Kind: "ReplicaSet", Name: "r"}}, ""},
 		{"static", snapshot.Pod{Owner: &snapshot.Owner{Kind: "Node", Name: "n"}}, plan.MirrorPod},
 		{"static, by annotation", snapshot.Pod{Annotations: map[string]string{"kubernetes.io/config.mirror": "x"}}, plan.MirrorPod},
-		{"nominated", snapshot.Pod{NominatedNode: "n1"}, plan.NominatedElsewhere},
 		{"resource claims", snapshot.Pod{Spec: snapshot.PodSpec{ResourceClaims: []string{"gpu"}}}, plan.ResourceClaims},
 		{"another scheduler", snapshot.Pod{Spec: snapshot.PodSpec{SchedulerName: "mine"}}, ""},
 	}

@@ -28,6 +28,9 @@ type World struct {
 	Nodes   []Node
 	Targets []int
 
+	// Nominated are pods that were given a node before and keep it, by pod.
+	Nominated []Nominated
+
 	// Skipped are pods that are no candidates, Refused pending pods whose volumes
 	// keep them from any node. Both are sorted by pod.
 	Skipped  []plan.Verdict
@@ -41,6 +44,7 @@ type World struct {
 
 	order     []int32 // pods by name
 	pending   []int32
+	promised  map[int32]string // node by pod: nominations that hold
 	groups    Groups
 	volumes   *volumes // nil: no planned pod has any
 	attach    *attachments
@@ -59,6 +63,7 @@ type World struct {
 func New(s *snapshot.Snapshot, c *catalog.Catalog) *World {
 	w := &World{Snapshot: s, Catalog: c, universes: map[string]*universe{}}
 	w.splitPods()
+	w.settleNominations()
 	w.readVolumes()
 	w.groups = Group(s.Pods, w.pending, GroupBy{Extra: w.profileOf})
 	w.compile()

@@ -42,6 +42,7 @@ var kindNames = []struct {
 	{"Namespace", false, "ns"}, {"LimitRange", true, "limits"}, {"RuntimeClass", false, ""}, {"PriorityClass", false, "pc"},
 	{"PersistentVolumeClaim", true, "pvc"}, {"PersistentVolume", false, "pv"}, {"StorageClass", false, "sc"},
 	{"CSINode", false, ""}, {"VolumeAttachment", false, ""}, {"PodDisruptionBudget", true, "pdb"},
+	{"NodeOverlay", false, "overlay overlays"}, {"CapacityBuffer", true, "cb"}, {"PodTemplate", true, ""},
 }
 
 // ParseRef reads KIND/NAME or KIND/NAMESPACE/NAME. The kind is as kubectl takes it:
@@ -145,6 +146,9 @@ var lists = []list{
 	listOf[StorageClass]{func(s *Snapshot) *[]StorageClass { return &s.StorageClasses }, func(v *StorageClass) Ref { return Ref{"StorageClass", "", v.Name} }},
 	listOf[CSINode]{func(s *Snapshot) *[]CSINode { return &s.CSINodes }, func(v *CSINode) Ref { return Ref{"CSINode", "", v.Name} }},
 	listOf[VolumeAttachment]{func(s *Snapshot) *[]VolumeAttachment { return &s.Attachments }, func(v *VolumeAttachment) Ref { return Ref{"VolumeAttachment", "", v.Name} }},
+	listOf[NodeOverlay]{func(s *Snapshot) *[]NodeOverlay { return &s.Overlays }, func(v *NodeOverlay) Ref { return Ref{"NodeOverlay", "", v.Name} }},
+	listOf[CapacityBuffer]{func(s *Snapshot) *[]CapacityBuffer { return &s.Buffers }, func(v *CapacityBuffer) Ref { return Ref{"CapacityBuffer", v.Namespace, v.Name} }},
+	listOf[PodTemplateObject]{func(s *Snapshot) *[]PodTemplateObject { return &s.PodTemplates }, func(v *PodTemplateObject) Ref { return Ref{"PodTemplate", v.Namespace, v.Name} }},
 	listOf[PodDisruptionBudget]{func(s *Snapshot) *[]PodDisruptionBudget { return &s.Budgets }, func(v *PodDisruptionBudget) Ref { return Ref{"PodDisruptionBudget", v.Namespace, v.Name} }},
 }
 

@@ -47,8 +47,16 @@ func Describe(p *plan.Plan, show Show) string {
 		}
 	}
 	byNode := map[string][]string{}
+	kept := map[string][]string{}
 	for _, pl := range p.Placements {
-		byNode[pl.Node] = append(byNode[pl.Node], pl.Pod)
+		if pl.Nominated {
+			kept[pl.Node] = append(kept[pl.Node], pl.Pod)
+		} else {
+			byNode[pl.Node] = append(byNode[pl.Node], pl.Pod)
+		}
+	}
+	for _, n := range sortedKeys(kept) {
+		fmt.Fprintf(&b, "keep for %s: %s\n", n, pods(kept[n]))
 	}
 	for _, n := range sortedKeys(byNode) {
 		fmt.Fprintf(&b, "place on %s: %s\n", n, pods(byNode[n]))

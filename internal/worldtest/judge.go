@@ -64,6 +64,7 @@ var notYet = map[kindOfRule]bool{aboutSpread: true, aboutAffinity: true, aboutVo
 func check(j *judge) []string {
 	p := j.p
 	j.accounting()
+	j.nominations()
 	j.existing()
 	for i := range p.Launches {
 		j.launch(&p.Launches[i])
@@ -81,6 +82,7 @@ func check(j *judge) []string {
 func CheckLaunches(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) []string {
 	j := newJudge(s, c, p)
 	j.accounting()
+	j.nominations()
 	j.existing()
 	for i := range p.Launches {
 		j.launch(&p.Launches[i])
@@ -145,8 +147,6 @@ func notPlanned(p *snapshot.Pod) plan.Code {
 		return plan.MirrorPod
 	case len(p.Spec.Gates) > 0:
 		return plan.SchedulingGated
-	case p.NominatedNode != "":
-		return plan.NominatedElsewhere
 	case len(p.Spec.ResourceClaims) > 0:
 		return plan.ResourceClaims
 	case p.Scheduled != nil && p.Scheduled.Reason != "" && p.Scheduled.Reason != "Unschedulable":
@@ -199,7 +199,9 @@ func (j *judge) accounting() {
 		if len(seen[ref]) != 1 {
 			j.fail("pod %s is in %d places: %v", ref, len(seen[ref]), seen[ref])
 		}
-		if code := notPlanned(&pod); code == "" {
+		if code := notPlanned(&pod); code == "" && verdict[ref] == plan.NominatedElsewhere {
+			continue // nominations judges it
+		} else if code == "" {
 			pending++
 		} else if verdict[ref] != code {
 			j.fail("pod %s is not to be planned (%s), yet its verdict is %q", ref, code, verdict[ref])
@@ -236,7 +238,7 @@ func (j *judge) existing() {
 		var sum snapshot.Resources
 		ports := slices.Clone(v.ports)
 		for _, p := range j.onNode[name] {
-			if why := v.refuses(&p.Spec); why != "" {
+			if why := v.mayRun(j, p); why != "" {
 				j.fail("pod %s may not run on node %s: %s", p.Ref(), name, why)
 			}
 			if c := anyClash(p.Spec.HostPorts, ports); c != nil {

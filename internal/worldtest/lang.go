@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/snapshot"
 )
 
 // World is a small cluster that lines describe. Each line becomes a real manifest,
@@ -50,6 +51,7 @@ import (
 //	pvc data count=3 volume=vol-@ size=5Gi  as with pods: data-1 to data-3; "@" is the number
 //	namespace shop labels=team=x
 //	limitrange, runtimeclass
+//	overlay, buffer, template, workload, nomination   optional features (addFeature)
 //
 // Selectors of spread, near and away: "app=web&tier" and so on; "*" selects all, "-" is
 // no selector. Their label keys are as written; those of nodes may be short: type, zone,
@@ -59,10 +61,12 @@ type World struct {
 	Catalog  *catalog.Catalog
 	Settings []string // settings lines' options
 	docs     []string // manifests, one document each
-	classes  map[string]bool
-	pools    map[string]bool
-	used     bool // a pool refers to the default class
-	drawn    []drawnLine
+	// nominations are in no manifest: the ledger has them.
+	nominations []snapshot.Nomination
+	classes     map[string]bool
+	pools       map[string]bool
+	used        bool // a pool refers to the default class
+	drawn       []drawnLine
 }
 
 // NewWorld is the empty world of the fixture catalogue.
@@ -151,6 +155,9 @@ func (w *World) exec(l *opts) error {
 		return w.add(w.nodeManifest(l))
 	case "claim":
 		return w.add(w.claimManifest(l))
+	}
+	if ok, err := w.addFeature(l); ok || err != nil {
+		return err
 	}
 	return l.each(func(l *opts) error {
 		m, err := otherManifest(l)

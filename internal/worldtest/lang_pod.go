@@ -51,6 +51,9 @@ func podManifest(l *opts, name string) (obj, error) {
 		return nil, err
 	}
 	meta := obj{"name": name, "namespace": l.or("ns", "default")}
+	if l.has("uid") {
+		meta["uid"] = l.get("uid")
+	}
 	if l.has("labels") {
 		meta["labels"] = l.pairsOf("labels", "=")
 	}
@@ -177,6 +180,13 @@ func podSpec(l *opts) (obj, error) {
 		if l.has(key) {
 			spec[field] = l.get(key)
 		}
+	}
+	if l.has("priority") {
+		n, err := strconv.Atoi(l.get("priority"))
+		if err != nil {
+			return nil, err
+		}
+		spec["priority"] = n
 	}
 	if l.has("overhead") {
 		spec["overhead"] = l.pairsOf("overhead", ":")

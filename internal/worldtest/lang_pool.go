@@ -148,7 +148,13 @@ func classManifest(l *opts) obj {
 		ready["status"], ready["reason"], ready["message"] = "False", l.get("notready"), "a test says so"
 	}
 	if !l.has("bare") {
-		m["status"] = obj{"subnets": subnets, "amis": amis, "conditions": []obj{ready}}
+		status := obj{"subnets": subnets, "amis": amis, "conditions": []obj{ready}}
+		if rs, err := reservationsOf(l); err != nil {
+			panic(err)
+		} else if rs != nil {
+			status["capacityReservations"] = rs
+		}
+		m["status"] = status
 	}
 	if l.has("deleting") {
 		m["metadata"].(obj)["deletionTimestamp"] = "2026-03-04T11:59:00Z"

@@ -22,6 +22,8 @@ type nodeView struct {
 	deleting bool             // being deleted: its pods need another place
 	volumes  map[string]int64 // attach limits of a node that has not said its own, by driver
 	cordoned bool
+	// undeclared are taints of a node that is starting which its claim does not declare.
+	undeclared []snapshot.Taint
 }
 
 func nodeViews(s *snapshot.Snapshot, c *catalog.Catalog) []*nodeView {
@@ -78,6 +80,11 @@ func viewOfNode(n *snapshot.Node, claim *snapshot.NodeClaim) *nodeView {
 		v.alloc = fill(v.alloc, claim, func(c *snapshot.NodeClaim) snapshot.Resources { return c.Allocatable })
 		v.size = fill(v.size, claim, func(c *snapshot.NodeClaim) snapshot.Resources { return c.Capacity })
 		v.taints = startingTaints(claim, v.taints)
+		for _, t := range v.taints {
+			if !slices.ContainsFunc(claim.Taints, func(c snapshot.Taint) bool { return c.Key == t.Key && c.Effect == t.Effect }) {
+				v.undeclared = append(v.undeclared, t)
+			}
+		}
 	}
 	return v
 }

@@ -20,9 +20,14 @@ func (w *World) Snapshot() (*snapshot.Snapshot, *kube.Report, error) {
 	src := kube.Source{Name: "world", Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(text)), nil
 	}}
-	return kube.Read([]kube.Source{src}, kube.Options{
+	s, report, err := kube.Read([]kube.Source{src}, kube.Options{
 		Cluster: "test", Region: w.Catalog.Region, Now: Clock, Settings: settings,
 	})
+	if err == nil && len(w.nominations) > 0 {
+		s.Nominations = append(s.Nominations, w.nominations...)
+		s.Normalize()
+	}
+	return s, report, err
 }
 
 func settingsOf(pairs []string) (snapshot.Settings, error) {
@@ -41,6 +46,22 @@ func settingsOf(pairs []string) (snapshot.Settings, error) {
 			n = &s.OptionPriceCap
 		case "min-values":
 			s.MinValuesBestEffort = v == "best-effort"
+			continue
+		case "gates":
+			for gate := range strings.SplitSeq(v, ",") {
+				switch gate {
+				case "NodeOverlay":
+					s.NodeOverlay = true
+				case "StaticCapacity":
+					s.StaticCapacity = true
+				case "CapacityBuffer":
+					s.CapacityBuffer = true
+				case "!ReservedCapacity":
+					s.ReservedCapacity = false
+				default:
+					return s, fmt.Errorf("gate %s is not known", gate)
+				}
+			}
 			continue
 		case "preferences":
 			s.IgnorePreferences = v == "ignore"
