@@ -38,6 +38,8 @@ type Cluster struct {
 	// Others are what else the scheduler looks at: volumes, classes, CSINodes, namespaces.
 	Others []runtime.Object
 
+	inFlight map[string]bool // nodes of claims that have none yet
+
 	// What Kubernetes knows nothing of: pools, classes, claims in flight, types.
 	s     *snapshot.Snapshot
 	c     *catalog.Catalog
@@ -92,7 +94,7 @@ func FromSnapshot(s *snapshot.Snapshot, c *catalog.Catalog) (*Cluster, error) {
 }
 
 func newCluster(objs []runtime.Object, s *snapshot.Snapshot, c *catalog.Catalog) (*Cluster, error) {
-	out := &Cluster{Pods: map[string]*corev1.Pod{}, s: s, c: c, types: map[string]map[string]*catalog.Resolved{}}
+	out := &Cluster{Pods: map[string]*corev1.Pod{}, inFlight: map[string]bool{}, s: s, c: c, types: map[string]map[string]*catalog.Resolved{}}
 	gate, err := newGate(objs)
 	if err != nil {
 		return nil, err
@@ -138,6 +140,7 @@ func newCluster(objs []runtime.Object, s *snapshot.Snapshot, c *catalog.Catalog)
 	for i := range s.NodeClaims {
 		if claim := &s.NodeClaims[i]; !claimed[claim.Name] && claim.NodeName == "" && claim.Deleting.IsZero() {
 			out.Nodes = append(out.Nodes, out.coming(claim))
+			out.inFlight[claim.Name] = true
 		}
 	}
 	out.storage(pods)

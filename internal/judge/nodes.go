@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -193,6 +194,32 @@ func (c *Cluster) machine(name string, labels map[string]string, pool *snapshot.
 	labels["karpenter.sh/registered"], labels["karpenter.sh/initialized"] = "true", "true"
 	maps.Copy(labels, pool.TemplateLabels)
 	return newNode(name, labels, settled(taints(pool.Taints), taints(pool.StartupTaints)), t.Capacity, t.Allocatable)
+}
+
+// attachLimit is the CSINode that the EBS driver makes of a new node: how many volumes
+// its type can have attached, those that it boots with left out. It is nil for a node
+// of no known type.
+func (c *Cluster) attachLimit(n *corev1.Node) *storagev1.CSINode {
+	pool := c.pool(n.Labels["karpenter.sh/nodepool"])
+	if pool == nil {
+		return nil
+	}
+	t := c.typeOf(pool.ClassRef.Name, n.Labels[corev1.LabelInstanceTypeStable])
+	if t == nil {
+		return nil
+	}
+	devices := 0
+	for i := range c.s.NodeClasses {
+		if k := &c.s.NodeClasses[i]; k.Name == pool.ClassRef.Name {
+			if devices = len(k.BlockDevices); devices == 0 && k.AMIFamily == "Bottlerocket" {
+				devices = 2 // of the system, and of data
+			}
+		}
+	}
+	count := int32(t.Type.EBSVolumes(int64(max(devices, 1))))
+	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: n.Name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+		Name: ebsDriver, NodeID: n.Name, Allocatable: &storagev1.VolumeNodeResources{Count: &count},
+	}}}}
 }
 
 func (c *Cluster) pool(name string) *snapshot.NodePool {

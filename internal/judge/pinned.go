@@ -37,22 +37,25 @@ const maxOrders = 12
 // on no other. Pods that are refused are tried again after the others, as in the
 // scheduler's queue, until nothing moves. Then those that were left go first and all
 // is done once more, a few times: a plan holds if some order of its pods works.
-func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64) (Verdict, error) {
+//
+// The scheduler that is returned has seen the last order; stop it.
+func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64) (Verdict, *Scheduler, error) {
 	first, then, err := c.steps(p, nodes)
 	if err != nil {
-		return Verdict{}, err
+		return Verdict{}, nil, err
 	}
 	v := Verdict{Placed: len(then), Daemons: len(first)}
 	r := rand.New(rand.NewPCG(seed, 2))
-	for v.Orders < maxOrders {
+	for {
 		v.Orders++
-		left, err := c.run(p, nodes, first, then)
+		s, err := NewScheduler()
 		if err != nil {
-			return Verdict{}, err
+			return Verdict{}, nil, err
 		}
+		left := c.run(s, p, nodes, first, then)
 		if len(left) == 0 {
 			v.Refused = nil
-			return v, nil
+			return v, s, nil
 		}
 		if v.Orders == 1 || len(left) < len(v.Refused) {
 			v.Refused = nil
@@ -60,6 +63,10 @@ func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64) (Verdic
 				v.Refused = append(v.Refused, fmt.Sprintf("pod %s on %s: %s", name(l.pod), l.node, l.why))
 			}
 		}
+		if v.Orders == maxOrders {
+			return v, s, nil
+		}
+		s.Stop()
 		// The pods that were left, first; the others in a new order.
 		late := map[*corev1.Pod]bool{}
 		for _, l := range left {
@@ -68,7 +75,6 @@ func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64) (Verdic
 		r.Shuffle(len(then), func(i, k int) { then[i], then[k] = then[k], then[i] })
 		slices.SortStableFunc(then, func(a, b step) int { return cmp.Compare(order(late[a.pod]), order(late[b.pod])) })
 	}
-	return v, nil
 }
 
 func order(late bool) int {
@@ -118,12 +124,7 @@ type refusal struct {
 }
 
 // run goes through one order and returns what could not be placed.
-func (c *Cluster) run(p *plan.Plan, nodes []*corev1.Node, daemons, pods []step) ([]refusal, error) {
-	s, err := NewScheduler()
-	if err != nil {
-		return nil, err
-	}
-	defer s.Stop()
+func (c *Cluster) run(s *Scheduler, p *plan.Plan, nodes []*corev1.Node, daemons, pods []step) []refusal {
 	c.load(s, nodes)
 	// Daemonset pods on nodes that exist wait for nobody either, but one that does not
 	// fit there is not the plan's fault.
@@ -164,7 +165,7 @@ func (c *Cluster) run(p *plan.Plan, nodes []*corev1.Node, daemons, pods []step) 
 			left = s.settle(rest)
 		}
 	}
-	return append(bad, left...), nil
+	return append(bad, left...)
 }
 
 // settle tries pods in turn until all are placed or none moves.
@@ -221,6 +222,14 @@ func (c *Cluster) evacuate(s *Scheduler, node string) {
 	}
 }
 
+// join tells a scheduler of a new node.
+func (c *Cluster) join(s *Scheduler, n *corev1.Node) {
+	s.set(n.DeepCopy())
+	if k := c.attachLimit(n); k != nil {
+		s.set(k)
+	}
+}
+
 // load tells a scheduler of the cluster and of more nodes. Pods that wait are not
 // told of: they are asked about.
 func (c *Cluster) load(s *Scheduler, more []*corev1.Node) {
@@ -230,8 +239,15 @@ func (c *Cluster) load(s *Scheduler, more []*corev1.Node) {
 	for _, k := range c.Claims {
 		s.set(k.DeepCopy())
 	}
-	for _, n := range slices.Concat(c.Nodes, more) {
+	for _, n := range c.Nodes {
 		s.set(n.DeepCopy())
+		// What is in flight has no CSINode yet.
+		if k := c.attachLimit(n); k != nil && c.inFlight[n.Name] {
+			s.set(k)
+		}
+	}
+	for _, n := range more {
+		c.join(s, n)
 	}
 	for _, p := range c.Pods {
 		if p.Spec.NodeName != "" {
