@@ -44,7 +44,7 @@ func (w *World) describe(x *explainTable, pool, class int, k *candidate) (plan.C
 		case byPort:
 			say(w.describePort(x, r, k))
 		case byVolume:
-			say(plan.VolumeTopology, w.describeVolume(b.at, pool))
+			say(plan.VolumeTopology, w.describeVolume(r, b.at, pool))
 		case byOffer:
 			say(plan.NoOffering, w.describeOffer(x, pool, r, k))
 		}

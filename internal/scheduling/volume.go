@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -12,7 +13,7 @@ type volumes struct {
 	classes        map[string]*snapshot.StorageClass
 	defaultStorage string
 	going          map[string]bool // nodes that are being deleted
-	nodes          map[string]bool // nodes that exist
+	nodes          map[string]bool // nodes that exist, by name and by hostname
 
 	demands  []*VolumeDemand
 	byText   map[string]int32
@@ -46,6 +47,9 @@ func newVolumes(s *snapshot.Snapshot) *volumes {
 	}
 	for i := range s.Nodes {
 		v.nodes[s.Nodes[i].Name] = true
+		if h := s.Nodes[i].Labels[catalog.LabelHostname]; h != "" {
+			v.nodes[h] = true
+		}
 	}
 	return v
 }

@@ -43,7 +43,7 @@ func (d *VolumeDemand) String() string {
 		for i := range t {
 			parts[i] = t[i].String()
 		}
-		if text := strings.Join(parts, ", "); len(t) == 0 || !t[0].AllowsAbsent() {
+		if text := strings.Join(parts, ", "); !t[0].AllowsAbsent() {
 			terms = append(terms, text)
 		}
 	}
@@ -185,7 +185,7 @@ func (v *volumes) ofClaim(c *snapshot.PersistentVolumeClaim, into []int32) []int
 		return append(into, v.ofPV(pv)...)
 	}
 	if n := c.SelectedNode; n != "" && v.nodes[n] && !v.going[n] {
-		object := "claim " + c.Name + ", whose volume is being made for the node,"
+		object := "the volume that is being made for claim " + c.Name
 		into = append(into, v.demand(object, [][]requirements.Requirement{{requirements.In(fieldName, n)}}))
 	}
 	sc := v.classes[v.storage(c)]
@@ -196,13 +196,44 @@ func (v *volumes) ofClaim(c *snapshot.PersistentVolumeClaim, into []int32) []int
 }
 
 // restrictVolumes refuses new nodes to pods whose volumes are on one node.
-func (r Rules) restrictVolumes() Rules {
+func (v *volumes) restrictVolumes(r Rules) Rules {
 	for _, d := range r.Volumes {
 		if d.Pinned && r.refused == "" {
-			return r.refuse(plan.VolumeTopology, d.who()+" demands "+d.String()+", which names nodes that exist: no node is launched for it, and none that exists takes it")
+			return r.refuse(plan.VolumeTopology, d.who()+" "+v.onNodes(d))
 		}
 	}
 	return r
+}
+
+// onNodes names the nodes of a pinned demand, and says why they are no help.
+func (v *volumes) onNodes(d *VolumeDemand) string {
+	var names []string
+	exists := false
+	for _, t := range d.Terms {
+		for i := range t {
+			if k := t[i].Key(); k != catalog.LabelHostname && k != fieldName {
+				continue
+			}
+			values, _ := t[i].Values()
+			for _, n := range values {
+				exists = exists || v.nodes[n]
+				if !slices.Contains(names, n) {
+					names = append(names, n)
+				}
+			}
+		}
+	}
+	where := "can be used on node " + strings.Join(names, " or ") + " alone"
+	if len(names) > 3 {
+		where = fmt.Sprintf("can be used on nodes %s and %d more alone", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	switch {
+	case !exists && len(names) == 1:
+		return where + ", which does not exist: a new node is another one"
+	case !exists:
+		return where + ", which do not exist: a new node is another one"
+	}
+	return where + ": no node is launched for it, and none that exists takes it"
 }
 
 // demandKey writes numbers so that equal lists are equal text.

@@ -55,7 +55,7 @@ func (x *explainTable) markVolumes(p *Pool, r *Rules, offers []uint64) {
 func (d *VolumeDemand) zones() []string {
 	var out []string
 	for _, t := range d.Terms {
-		if len(t) > 0 && t[0].AllowsAbsent() {
+		if t[0].AllowsAbsent() {
 			continue
 		}
 		zone := false
@@ -77,13 +77,36 @@ func (d *VolumeDemand) zones() []string {
 	return slices.Compact(out)
 }
 
-// describeVolume says where a volume is and where the pool launches.
-func (w *World) describeVolume(demand, pool int) string {
+// describeVolume says where a volume is and where the pool launches, or what else the
+// pod's volumes demand.
+func (w *World) describeVolume(r *Rules, demand, pool int) string {
 	d := w.volumes.demands[demand]
-	if zones := d.zones(); zones != nil {
-		return fmt.Sprintf("%s is for zone %s; the NodePool offers zones %s", d.who(), strings.Join(zones, " or "), list(w.values(&w.Pools[pool], catalog.LabelZone)))
+	offered := w.values(&w.Pools[pool], catalog.LabelZone)
+	zones := d.zones()
+	if zones != nil && !slices.ContainsFunc(zones, func(z string) bool { return slices.Contains(offered, z) }) {
+		return d.place() + "; the NodePool offers zones " + list(offered)
 	}
-	return d.who() + " demands " + d.String() + ", which no offer of the NodePool has"
+	var others []string
+	for _, o := range r.Volumes {
+		if o != d {
+			others = append(others, o.place())
+		}
+	}
+	if len(others) > 0 {
+		if len(others) > 3 {
+			others = append(others[:3], fmt.Sprintf("%d more", len(others)-3))
+		}
+		return d.place() + ", " + strings.Join(others, ", ") + ": no offer of the NodePool is right for all of them and for what else the pod asks for"
+	}
+	return d.who() + " demands " + d.String() + ", and no offer of the NodePool has that and what else the pod asks for"
+}
+
+// place says where the object of a demand is, in as few words as can be.
+func (d *VolumeDemand) place() string {
+	if zones := d.zones(); zones != nil {
+		return d.who() + " is for zone " + strings.Join(zones, " or ")
+	}
+	return d.who() + " demands " + d.String()
 }
 
 // metBy reports whether a node meets the demand.

@@ -110,7 +110,7 @@ func (w *World) applyProfiles() {
 			rules.Volumes = append(rules.Volumes, w.volumes.demands[d])
 		}
 		rules.slots, rules.shared = p.slots, p.shared
-		w.Rules[r] = rules.restrictVolumes()
+		w.Rules[r] = w.volumes.restrictVolumes(*rules)
 	}
 }
 
@@ -166,12 +166,12 @@ func (a *attachments) onlyOnePod(p *snapshot.Pod) (plan.Code, string) {
 		}
 		ref := p.Namespace + "/" + name
 		if user := a.usersOf()[ref]; user != "" {
-			return plan.VolumeInUse, fmt.Sprintf("persistentVolumeClaim %s is ReadWriteOncePod, and pod %s has it", name, user)
+			return plan.VolumeInUse, fmt.Sprintf("persistentVolumeClaim %s is ReadWriteOncePod, and pod %s", name, user)
 		}
 		claims = append(claims, ref)
 	}
 	for _, c := range claims {
-		a.users[c] = p.Ref()
+		a.users[c] = p.Ref() + " gets it in this plan"
 	}
 	return "", ""
 }
@@ -191,7 +191,7 @@ func (a *attachments) usersOf() map[string]string {
 		}
 		for k := range p.Spec.Volumes {
 			if c := p.Spec.Volumes[k].Claim; c != "" && a.users[p.Namespace+"/"+c] == "" {
-				a.users[p.Namespace+"/"+c] = p.Ref()
+				a.users[p.Namespace+"/"+c] = p.Ref() + " has it"
 			}
 		}
 	}

@@ -79,9 +79,7 @@ func (b *board) siteOf(s *snapshot.Snapshot, v *nodeView) *site {
 			}
 		}
 	}
-	if at.limits == nil {
-		at.limits = v.volumes
-	}
+	at.limits = limitsWith(at.limits, v.volumes)
 	return at
 }
 
@@ -89,7 +87,7 @@ func (b *board) siteOf(s *snapshot.Snapshot, v *nodeView) *site {
 func (b *board) planned(name string, labels map[string]string, sup *Supply) *site {
 	at := &site{
 		name: name, labels: maps.Clone(labels), taints: sup.Pool.Taints,
-		limits: map[string]int64{ebsDriver: sup.Volumes}, attached: map[string]string{},
+		limits: sup.Volumes, attached: map[string]string{},
 	}
 	at.labels[labelHostname] = name
 	at.labels[labelRegister], at.labels[labelInit] = "true", "true"

@@ -59,7 +59,7 @@ const (
 )
 
 // notYet are the kinds of rules that plans do not keep yet.
-var notYet = map[kindOfRule]bool{aboutSpread: true, aboutAffinity: true, aboutVolumes: true, aboutPreferences: true}
+var notYet = map[kindOfRule]bool{aboutSpread: true, aboutAffinity: true, aboutPreferences: true}
 
 func check(j *judge) []string {
 	p := j.p

@@ -44,6 +44,7 @@ func nodeViews(s *snapshot.Snapshot, c *catalog.Catalog) []*nodeView {
 	}
 	for _, v := range out {
 		settle(s, v)
+		v.expectVolumes(s, c)
 	}
 	return out
 }

@@ -39,6 +39,7 @@ func newStorage(s *snapshot.Snapshot) *storage {
 type use struct {
 	claim string
 	modes []string
+	bytes int64
 	pv    *snapshot.PersistentVolume
 	class *snapshot.StorageClass
 }
@@ -69,7 +70,7 @@ func (st *storage) uses(p *snapshot.Pod) []use {
 		if spec == nil {
 			continue
 		}
-		u.modes = spec.AccessModes
+		u.modes, u.bytes = spec.AccessModes, spec.Bytes
 		switch {
 		case spec.VolumeName != "":
 			u.pv = st.volumes[spec.VolumeName]
@@ -100,6 +101,12 @@ func (st *storage) zoneRefuses(p *snapshot.Pod, labels map[string]string, nodeNa
 					return fmt.Sprintf("volume %s of claim %s is in %s", u.pv.Name, u.claim, values)
 				}
 			}
+		}
+		if u.class != nil && u.class.Provisioner == "kubernetes.io/no-provisioner" {
+			if !st.made(&u, labels, nodeName) {
+				return fmt.Sprintf("storage class %s of claim %s has no volume there and makes none", u.class.Name, u.claim)
+			}
+			continue
 		}
 		if u.class != nil && len(u.class.AllowedTopologies) > 0 &&
 			!slices.ContainsFunc(u.class.AllowedTopologies, func(t snapshot.NodeSelectorTerm) bool { return termSelects(t, labels, nodeName) }) {

@@ -24,8 +24,8 @@ type Supply struct {
 	// Size counts against limits; Alloc is allocatable, daemonset pods not taken off.
 	Size, Alloc snapshot.Resources
 	Exotic      bool
-	// Volumes is how many EBS volumes pods can have attached.
-	Volumes int64
+	// Volumes is how many volumes pods can have attached, by driver.
+	Volumes map[string]int64
 }
 
 // before orders supplies as a plan must choose among them.
@@ -81,7 +81,7 @@ func views(s *snapshot.Snapshot, c *catalog.Catalog) map[string]*poolView {
 		}
 		for _, r := range resolved[class.Name] {
 			if r.Unusable == "" {
-				v.supplies = append(v.supplies, suppliesOf(p, class, &r)...)
+				v.supplies = append(v.supplies, suppliesOf(s, p, class, &r)...)
 			}
 		}
 		slices.SortFunc(v.supplies, func(a, b *Supply) int { return a.before(b) })
@@ -107,8 +107,9 @@ func notReady(cs []snapshot.Condition) bool {
 	return ready != nil && ready.Status != "True"
 }
 
-func suppliesOf(p *snapshot.NodePool, class *snapshot.NodeClass, r *catalog.Resolved) []*Supply {
+func suppliesOf(s *snapshot.Snapshot, p *snapshot.NodePool, class *snapshot.NodeClass, r *catalog.Resolved) []*Supply {
 	var out []*Supply
+	limits := attachLimits(s, r.Type.Name, r.Type.EBSVolumes(devicesOf(class)))
 	for _, o := range r.Type.Offerings {
 		if !o.Available || !classHasZone(class, o.Zone) {
 			continue
@@ -132,7 +133,7 @@ func suppliesOf(p *snapshot.NodePool, class *snapshot.NodeClass, r *catalog.Reso
 		sup := &Supply{
 			Pool: p, Type: r.Type.Name, Zone: o.Zone, Capacity: o.CapacityType, Price: o.Price, Rank: 1,
 			Labels: labels, Size: r.Capacity, Alloc: r.Allocatable, Exotic: r.Exotic && !names(p, r.Labels),
-			Volumes: r.Type.EBSVolumes(devicesOf(class)),
+			Volumes: limits,
 		}
 		if o.CapacityType == "reserved" {
 			sup.Rank = 0

@@ -229,7 +229,7 @@ func (j *judge) acceptsNew(p *snapshot.Pod, memo map[string]bool) offerTest {
 	}
 	keys := j.keysOf([]*snapshot.Pod{p})
 	return func(sup *Supply, labels map[string]string) bool {
-		d := fmt.Sprintf("%s %s %v %d", p.Ref(), domainOf(labels, keys), sup.Pool.Taints, sup.Volumes)
+		d := fmt.Sprintf("%s %s %v %v", p.Ref(), domainOf(labels, keys), sup.Pool.Taints, sup.Volumes)
 		if got, ok := memo[d]; ok {
 			return got
 		}
@@ -258,20 +258,24 @@ func (j *judge) alike(l *plan.Launch, chosen *Supply, pods []*snapshot.Pod) offe
 }
 
 // volumesFit says whether the volumes of pods can be attached to one new node.
-func (j *judge) volumesFit(pods []*snapshot.Pod, most int64) string {
+func (j *judge) volumesFit(pods []*snapshot.Pod, limits map[string]int64) string {
 	all := map[string]bool{}
+	count := map[string]int64{}
 	for _, p := range pods {
 		if j.skip[aboutVolumes] {
 			break
 		}
 		for _, u := range j.storage.uses(p) {
-			if id, driver := u.id(); driver == ebsDriver {
+			if id, driver := u.id(); !all[id] {
 				all[id] = true
+				count[driver]++
 			}
 		}
 	}
-	if n := int64(len(all)); n > most {
-		return fmt.Sprintf("%d volumes, %d can be attached", n, most)
+	for _, driver := range sortedKeys(count) {
+		if most, ok := limits[driver]; ok && count[driver] > most {
+			return fmt.Sprintf("%d volumes of %s, %d can be attached", count[driver], driver, most)
+		}
 	}
 	return ""
 }
