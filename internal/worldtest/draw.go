@@ -34,6 +34,16 @@ func Draw(seed uint64) *World {
 	return drawn(g.lines)
 }
 
+// DrawOne makes a world of one scene, the one that is about the rule.
+func DrawOne(seed uint64, rule Rule) *World {
+	g := &gen{r: rand.New(rand.NewPCG(seed, 0x6f6e65))}
+	g.ground()
+	i := slices.IndexFunc(scenes, func(s scene) bool { return s.rule == rule })
+	g.play(scenes[i])
+	slices.SortStableFunc(g.lines, func(a, b drawnLine) int { return cmp.Compare(kindRank(a), kindRank(b)) })
+	return drawn(g.lines)
+}
+
 // hand is how many scenes a seed is dealt.
 const hand = 9
 
@@ -217,7 +227,7 @@ func (g *gen) node(zone string, options ...any) string {
 // filled is how many milli cores of a node are taken.
 type filled int
 
-func (g *gen) filler() filled { return filled(g.between(0, 18) * 100) }
+func (g *gen) filler() filled { return filled(g.between(13, 18) * 100) }
 
 // full leaves no room that a pod of a scene could use.
 const full = filled(nodeMilli - 30)
@@ -228,6 +238,11 @@ func room(milli int) filled { return filled(nodeMilli - milli) }
 // small is the size of a pod of which many share a node.
 func (g *gen) small() string {
 	return fmt.Sprintf("cpu=%dm mem=%dMi", 50*g.between(2, 6), 64*g.between(1, 5))
+}
+
+// large is the size of a pod that takes most of a node.
+func (g *gen) large() string {
+	return fmt.Sprintf("cpu=%dm mem=%dMi", 50*g.between(25, 32), 128*g.between(1, 8))
 }
 
 // size is any size that every type can take.

@@ -211,14 +211,14 @@ func poolTaint(g *gen, rule Rule) {
 
 func nodeTaint(g *gen, rule Rule) {
 	g.node(g.zone(), room(1700), by(rule, "taints=busy:NoSchedule"))
-	g.workload(g.app(), g.between(1, 3), g.small())
+	g.workload(g.app(), 1, g.large())
 }
 
 // A node that is not initialised yet, with a taint that goes away by itself.
 func startupTaint(g *gen, rule Rule) {
 	n := g.node(g.zone(), "starting", "taints=agent:NoSchedule")
 	g.line("claim c-"+n, "pool=general", nodeType, "cpu=1930m", "mem=6903Mi", "pods=29", "node="+n, by(rule, "startup-taints=agent:NoSchedule"))
-	g.workload(g.app(), g.between(1, 2), g.small())
+	g.workload(g.app(), 1, g.large())
 }
 
 func requests(g *gen, rule Rule) {
@@ -331,12 +331,12 @@ func boundPods(g *gen, rule Rule) {
 func inFlight(g *gen, rule Rule) {
 	g.nodes++
 	g.line(by(rule, "claim %s", g.new("claim")), "pool=general", nodeType, "cpu=1930m", "mem=6903Mi", "pods=29", "zone="+g.zone(), "captype=spot")
-	g.workload(g.app(), g.between(1, 3), g.small())
+	g.workload(g.app(), 1, g.large())
 }
 
 func cordoned(g *gen, rule Rule) {
 	g.node(g.zone(), room(1700), by(rule, "cordoned"))
-	g.workload(g.app(), g.between(1, 3), g.small())
+	g.workload(g.app(), 1, g.large())
 }
 
 // A node that is being deleted takes no pods, and gives its own away.
@@ -351,7 +351,7 @@ func unmanaged(g *gen, rule Rule) {
 	g.nodes++
 	n := fmt.Sprintf("n%d", g.nodes)
 	g.line(by(rule, "node %s", n), "cpu=1900m", "mem=4096Mi", "pods=20", "zone="+g.zone())
-	g.workload(g.app(), g.between(1, 3), g.small())
+	g.workload(g.app(), 1, g.large())
 }
 
 // The scheduler has promised a node to a pod.

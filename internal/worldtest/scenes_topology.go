@@ -100,7 +100,7 @@ func spreadMatchLabelKeys(g *gen, rule Rule) {
 
 func spreadSoft(g *gen, rule Rule) {
 	app := g.app()
-	g.workload(app, g.between(2, 5), g.small(), by(rule, "spread=%s:1:soft:app=%s", g.one("zone", "hostname", "zone"), app))
+	g.workload(app, g.between(2, 5), "cpu=650m mem=128Mi", by(rule, "spread=%s:1:soft:app=%s", g.one("zone", "hostname", "zone"), app))
 }
 
 // Terminating and finished pods are not counted: the zone that has them is the one
@@ -133,9 +133,9 @@ func nearZoneSelf(g *gen, rule Rule) {
 
 func nearHostnameSelf(g *gen, rule Rule) {
 	app := g.app()
-	g.node(g.zone(), room(500))
-	g.node(g.zone(), room(500))
-	g.workload(app, g.between(2, 4), "cpu=400m mem=128Mi", by(rule, "near=hostname:app=%s", app))
+	g.node(g.zone(), room(750))
+	g.node(g.zone(), room(750))
+	g.workload(app, g.between(2, 3), "cpu=700m mem=128Mi", by(rule, "near=hostname:app=%s", app))
 }
 
 func nearRunning(g *gen, rule Rule) {
@@ -205,8 +205,8 @@ func awaySymmetric(g *gen, rule Rule) {
 
 func awaySymmetricHostname(g *gen, rule Rule) {
 	db, web := g.app(), g.app()
-	g.runs(db, g.node(g.zone(), room(1200)), by(rule, "away=hostname:app=%s", web))
-	g.workload(web, g.between(1, 3), g.small())
+	g.runs(db, g.node(g.zone(), room(1700)), by(rule, "away=hostname:app=%s", web))
+	g.workload(web, 1, g.large())
 }
 
 // The pods to avoid, or to be near to, run in another namespace.
