@@ -20,7 +20,6 @@ import (
 	"kerf.sh/kerf/internal/handler"
 	"kerf.sh/kerf/internal/kube"
 	"kerf.sh/kerf/internal/plan"
-	"kerf.sh/kerf/internal/plan/page"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -78,6 +77,10 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer, environ []strin
 	if err != nil {
 		return 0, err
 	}
+	over := kube.Overlay{Remove: o.remove}
+	if over.Sources, err = kube.Files(o.whatIf, stdin); err != nil {
+		return 0, fmt.Errorf("--what-if: %w", err)
+	}
 	in := handler.Input{Cluster: o.cluster, Region: o.region, Now: o.now, Seed: o.seed, Settings: set.Apply, Workloads: o.work}
 	if in.Cluster == "" {
 		in.Cluster = set.Cluster
@@ -86,7 +89,7 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer, environ []strin
 	if table != nil && table.Region != "" {
 		region = table.Region
 	}
-	reading, report, err := read(sources, in, region, time.Now)
+	reading, report, err := read(sources, over, in, region, time.Now)
 	if err != nil {
 		return 0, err
 	}
@@ -170,21 +173,11 @@ func save(path string, s *snapshot.Snapshot) (err error) {
 }
 
 func (o *options) render(p *plan.Plan, stdout io.Writer, environ []string) ([]byte, error) {
-	switch o.format {
-	case "json":
-		out, err := plan.JSON(p, true)
-		if err != nil {
-			return nil, fmt.Errorf("write the plan: %w", err)
-		}
-		return out, nil
-	case "html":
-		out, err := page.HTML(p)
-		if err != nil {
-			return nil, fmt.Errorf("write the page: %w", err)
-		}
-		return out, nil
+	r := handler.Rendering{Format: o.format, Diff: o.diff, Indent: true}
+	if o.format == "text" {
+		r.Text = terminal(stdout, environ)
 	}
-	return []byte(plan.Text(p, terminal(stdout, environ))), nil
+	return r.Write(p)
 }
 
 // terminal finds out how text is to be written: colour only on a terminal that

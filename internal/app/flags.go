@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"kerf.sh/kerf/internal/config"
 	"kerf.sh/kerf/internal/handler"
+	"kerf.sh/kerf/internal/kube"
 	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/snapshot"
 )
 
 // usage is what -h prints.
@@ -31,6 +34,14 @@ What to plan on
   --catalog FILE       instance types and prices from a file instead of the built-in table
   --region REGION      region of the built-in table (default us-east-1)
 
+What if
+  --what-if FILE|DIR|- objects that are added, or take the place of those of the same kind and name;
+                       workloads get the pods that they would have; may be repeated
+  --remove OBJECT      an object that is taken away after that: node/NAME (would its pods fit?),
+                       nodepool/NAME (its nodes go too), pod/NAMESPACE/NAME, KIND/NAME of whatever
+                       is read; may be repeated
+  --diff               only what differs from the plan without them, and not the plan itself
+
 How to plan
   --now TIME           the clock of the plan, as 2026-03-04T12:00:00Z (default: now)
   --seed N             order of choices that are otherwise equal (default 0)
@@ -44,7 +55,7 @@ What to show
   --save-snapshot FILE write what was read as one file, which -f takes
   -v                   name the objects that were ignored because their kind does not matter
 
-Not there yet: --kubeconfig, --context, --ledger, --what-if, --remove, --consolidate
+Not there yet: --kubeconfig, --context, --ledger, --consolidate
 
 Exit status
   0  a plan was made
@@ -70,6 +81,9 @@ type options struct {
 	format   string
 	verbose  bool
 	work     bool // --workloads
+	whatIf   []string
+	remove   []snapshot.Ref
+	diff     bool
 }
 
 // errHelp asks for the usage text.
@@ -122,8 +136,21 @@ func parseFlags(args []string) (*options, error) {
 	})
 	fs.BoolVar(&o.verbose, "v", false, "")
 	fs.BoolVar(&o.work, "workloads", false, "")
+	fs.Func("what-if", "", func(v string) error {
+		if v == "" {
+			return errors.New("want a file, a directory or -")
+		}
+		o.whatIf = append(o.whatIf, v)
+		return nil
+	})
+	fs.Func("remove", "", func(v string) error {
+		r, err := snapshot.ParseRef(v)
+		o.remove = append(o.remove, r)
+		return err
+	})
+	fs.BoolVar(&o.diff, "diff", false, "")
 	var later []string
-	for _, name := range []string{"kubeconfig", "context", "ledger", "what-if", "remove"} {
+	for _, name := range []string{"kubeconfig", "context", "ledger"} {
 		fs.Func(name, "", func(string) error { later = append(later, "--"+name); return nil })
 	}
 	fs.BoolFunc("consolidate", "", func(string) error { later = append(later, "--consolidate"); return nil })
@@ -136,6 +163,12 @@ func parseFlags(args []string) (*options, error) {
 		return nil, &handler.Refusal{Code: plan.NotSupported, Message: strings.Join(later, ", ") + ": not there yet; plan on saved objects with -f and leave it out"}
 	case fs.NArg() > 0:
 		return nil, fmt.Errorf("argument %q: files are given with -f", fs.Arg(0))
+	case o.diff && len(o.whatIf)+len(o.remove) == 0:
+		return nil, errors.New("--diff: nothing to compare with: say what would change with --what-if FILE or --remove OBJECT")
+	case o.diff && o.explain != "":
+		return nil, errors.New("--diff and --explain: take one of them; --explain with --what-if or --remove explains the object on both sides")
+	case slices.Contains(o.files, kube.Stdin) && slices.Contains(o.whatIf, kube.Stdin):
+		return nil, errors.New("-f - and --what-if -: standard input can be read once; give one of them as a file")
 	case len(o.files) == 0:
 		return nil, errors.New("nothing to plan on: give the cluster's objects with -f FILE, -f DIR or -f - (plan -h says more)")
 	}

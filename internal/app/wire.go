@@ -34,14 +34,8 @@ func PlanFunction(environ []string) (*handler.Plan, error) {
 			if in.Region == "" {
 				in.Region = region
 			}
-			var sources []kube.Source
-			for i, m := range manifests {
-				sources = append(sources, kube.Source{
-					Name: fmt.Sprintf("objects[%d]", i),
-					Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(m)), nil },
-				})
-			}
-			reading, _, err := read(sources, in, defaultRegion, time.Now)
+			over := kube.Overlay{Sources: texts("whatIf", in.WhatIf), Remove: in.Remove}
+			reading, _, err := read(texts("objects", manifests), over, in, defaultRegion, time.Now)
 			return reading, err
 		},
 		Solve: solve,
@@ -65,18 +59,48 @@ func settings(pairs []config.Pair) (handler.Settings, error) {
 	}}, nil
 }
 
-// read turns sources into a reading. region and now are taken when neither the
-// input nor a saved snapshot gives one.
-func read(sources []kube.Source, in handler.Input, region string, now func() time.Time) (*handler.Reading, *kube.Report, error) {
-	s, report, err := kube.Read(sources, kube.Options{
+// texts are sources of the texts of a payload's field.
+func texts(field string, manifests []string) []kube.Source {
+	var out []kube.Source
+	for i, m := range manifests {
+		out = append(out, kube.Source{
+			Name: fmt.Sprintf("%s[%d]", field, i),
+			Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(m)), nil },
+		})
+	}
+	return out
+}
+
+// read turns sources into a reading, with what is laid over them. region and now are
+// taken when neither the input nor a saved snapshot gives one.
+func read(sources []kube.Source, over kube.Overlay, in handler.Input, region string, now func() time.Time) (*handler.Reading, *kube.Report, error) {
+	o := kube.Options{
 		Cluster: in.Cluster, Region: in.Region, Now: in.Now, Seed: in.Seed, Workloads: in.Workloads,
-	})
+		Clock: now().UTC().Truncate(time.Second),
+	}
+	if over.Empty() {
+		s, report, err := kube.Read(sources, o)
+		if err != nil {
+			return nil, nil, &handler.Refusal{Code: plan.InvalidInput, Message: err.Error()}
+		}
+		return reading(s, report, in, region), report, nil
+	}
+	before, after, err := kube.ReadWhatIf(sources, over, o)
+	var unknown *kube.UnknownError
+	if errors.As(err, &unknown) {
+		return nil, nil, handler.Unknown("remove", unknown.Ref, unknown.Known)
+	}
 	if err != nil {
 		return nil, nil, &handler.Refusal{Code: plan.InvalidInput, Message: err.Error()}
 	}
-	if s.Now.IsZero() {
-		s.Now = now().UTC().Truncate(time.Second)
-	}
+	r := reading(after.Snapshot, after.Report, in, region)
+	r.Before, r.Changes = reading(before.Snapshot, before.Report, in, region), after.Report.Changes
+	return r, after.Report, nil
+}
+
+// reading completes a snapshot with what its objects do not say, and puts what
+// reading it had to say in the terms of plans.
+func reading(s *snapshot.Snapshot, report *kube.Report, in handler.Input, region string) *handler.Reading {
 	if s.Region == "" {
 		s.Region = region
 	}
@@ -102,7 +126,7 @@ func read(sources []kube.Source, in handler.Input, region string, now func() tim
 	for _, w := range slices.Concat(r.Warnings, r.Left) {
 		s.Remarks = append(s.Remarks, snapshot.Remark{Object: w.Object, Code: string(w.Code), Detail: w.Detail})
 	}
-	return r, report, nil
+	return r
 }
 
 // object turns "Pod ns/web" into "pod/ns/web", as plans name objects.

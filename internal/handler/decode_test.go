@@ -14,7 +14,8 @@ func TestPayloadOfWrongTypes(t *testing.T) {
 		{`{"objects": {}}`, "read the payload: objects: want a list, not a JSON object"},
 		{`{"seed": -1}`, "read the payload: seed: want a whole number, not a JSON number -1"},
 		{`{"consolidate": "yes"}`, "read the payload: consolidate: want true or false, not a JSON string"},
-		{`{"whatIf": [3]}`, "read the payload: whatIf"},
+		{`{"whatIf": "a"}`, "read the payload: whatIf: want a list, not a JSON string"},
+		{`{"remove": [3]}`, "read the payload: remove"},
 		{`{"now": "soon"}`, "read the payload: "},
 		{`{} {}`, "read the payload: there is more after the JSON object"},
 	} {

@@ -16,9 +16,31 @@ import (
 // region, or, when there is none, the default one with a warning that says so.
 // explain names one object or is empty; an object that is not there is a *Refusal
 // with near misses. The plan carries the warnings of the reading, and one for
-// every object that was left out.
+// every object that was left out. Of a reading with something laid over it the plan
+// is that of what would be, with what differs from the one on what is.
 func Make(r *Reading, table *catalog.Catalog, explain string,
 	solve func(*snapshot.Snapshot, *catalog.Catalog, string) *plan.Plan) (*plan.Plan, error) {
+	if r.Before != nil {
+		return compared(r, table, explain, solve)
+	}
+	s := r.Snapshot
+	p := planOn(r, table, explain, solve)
+	plan.Describe(p, s)
+	if explain == "" {
+		return p, nil
+	}
+	known := objects(s, p)
+	if !slices.Contains(known, explain) {
+		return nil, unknownObject("explain", explain, known)
+	}
+	if isLaunch(p, explain) {
+		p.Explained = nil // the planner explains what is there; of its launches the plan says all
+	}
+	return p.Only(explain), nil
+}
+
+// planOn plans on a reading, and adds what the reading had to say.
+func planOn(r *Reading, table *catalog.Catalog, explain string, solve func(*snapshot.Snapshot, *catalog.Catalog, string) *plan.Plan) *plan.Plan {
 	s := r.Snapshot
 	var extra []plan.Warning
 	if table == nil {
@@ -30,7 +52,6 @@ func Make(r *Reading, table *catalog.Catalog, explain string,
 		}
 	}
 	p := solve(s, table, explain)
-	plan.Describe(p, s)
 	if extra != nil { // the core says the same, without the way out
 		p.Warnings = slices.DeleteFunc(p.Warnings, func(w plan.Warning) bool { return w.Code == plan.CatalogueOfOther })
 	}
@@ -44,17 +65,7 @@ func Make(r *Reading, table *catalog.Catalog, explain string,
 		p.Complete = false
 		p.Incomplete = append(p.Incomplete, plan.Count(len(r.Left), "object")+" left out")
 	}
-	if explain == "" {
-		return p, nil
-	}
-	known := objects(s, p)
-	if !slices.Contains(known, explain) {
-		return nil, unknownObject(explain, known)
-	}
-	if isLaunch(p, explain) {
-		p.Explained = nil // the planner explains what is there; of its launches the plan says all
-	}
-	return p.Only(explain), nil
+	return p
 }
 
 func isLaunch(p *plan.Plan, object string) bool {
@@ -107,7 +118,7 @@ func objects(s *snapshot.Snapshot, p *plan.Plan) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-func unknownObject(name string, known []string) *Refusal {
+func unknownObject(flag, name string, known []string) *Refusal {
 	kind, bare, _ := strings.Cut(name, "/")
 	var same []string
 	for _, k := range known {
@@ -115,7 +126,7 @@ func unknownObject(name string, known []string) *Refusal {
 			same = append(same, k)
 		}
 	}
-	msg := fmt.Sprintf("explain: there is no %s %s in the input", kind, bare)
+	msg := fmt.Sprintf("%s: there is no %s %s in the input", flag, kind, bare)
 	near := plan.Nearest(name, same, 3)
 	if len(near) == 0 {
 		// A right name in another namespace is the commonest slip.

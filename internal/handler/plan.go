@@ -12,7 +12,6 @@ import (
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/plan"
-	"kerf.sh/kerf/internal/plan/page"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -21,7 +20,7 @@ const maxAnswer = 6 << 20
 
 // Request is the payload of the plan function.
 type Request struct {
-	Mode    string `json:"mode"`    // plan (default), explain; doctor, diff: not there yet
+	Mode    string `json:"mode"`    // plan (default), explain, diff; doctor: not there yet
 	Explain string `json:"explain"` // pod/NS/NAME, node/NAME, nodepool/NAME
 	Format  string `json:"format"`  // json (default), text, html
 
@@ -38,9 +37,13 @@ type Request struct {
 	Now      time.Time                  `json:"now"` // default: the function's clock
 	Seed     uint64                     `json:"seed"`
 
-	WhatIf      []string `json:"whatIf"`
-	Remove      []string `json:"remove"`
-	Consolidate bool     `json:"consolidate"`
+	// WhatIf are manifests whose objects are added, or take the place of those of the
+	// same kind and name; Remove names objects to be taken away after that. The plan is
+	// then the one for the changed cluster, with what differs under "diff".
+	WhatIf []json.RawMessage `json:"whatIf"`
+	Remove []string          `json:"remove"`
+
+	Consolidate bool `json:"consolidate"`
 }
 
 // Input says how objects become a snapshot. What is zero is taken from a saved
@@ -53,6 +56,9 @@ type Input struct {
 	// snapshot, else the defaults).
 	Settings  func(snapshot.Settings) snapshot.Settings
 	Workloads bool
+	// WhatIf are manifests to be laid over the objects, Remove objects to be taken away.
+	WhatIf []string
+	Remove []snapshot.Ref
 }
 
 // Settings are settings that were checked.
@@ -67,6 +73,10 @@ type Reading struct {
 	// Left are the objects that were left out: object and reason.
 	Left     []plan.Warning
 	Warnings []plan.Warning
+	// Before is the reading without what the input lays over it or removes, Changes is
+	// what that changed; nil when it does neither.
+	Before  *Reading
+	Changes []plan.Change
 }
 
 // Plan answers the plan function.
@@ -125,7 +135,7 @@ func (h *Plan) answer(payload json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.render(p, req.Format)
+	return h.render(p, req.Format, req.Mode == "diff")
 }
 
 // decode reads a payload strictly: a field that is not known is a request that
@@ -167,9 +177,9 @@ func decodeMessage(err error) string {
 
 func (r *Request) check() error {
 	switch r.Mode {
-	case "", "plan", "explain":
-	case "doctor", "diff":
-		return refuse(plan.NotSupported, "mode %q is not there yet; plan and explain are", r.Mode)
+	case "", "plan", "explain", "diff":
+	case "doctor":
+		return refuse(plan.NotSupported, "mode %q is not there yet; plan, explain and diff are", r.Mode)
 	default:
 		return refuse(plan.InvalidRequest, "mode %q is not known; want plan, explain, doctor or diff", r.Mode)
 	}
@@ -178,13 +188,14 @@ func (r *Request) check() error {
 	default:
 		return refuse(plan.InvalidRequest, "format %q is not known; want json, text or html", r.Format)
 	}
-	for _, f := range []struct {
-		name string
-		on   bool
-	}{{"whatIf", len(r.WhatIf) > 0}, {"remove", len(r.Remove) > 0}, {"consolidate", r.Consolidate}} {
-		if f.on {
-			return refuse(plan.NotSupported, "%q is not there yet; leave it out", f.name)
-		}
+	if r.Consolidate {
+		return refuse(plan.NotSupported, "\"consolidate\" is not there yet; leave it out")
+	}
+	if r.Mode == "diff" && len(r.WhatIf)+len(r.Remove) == 0 {
+		return refuse(plan.InvalidRequest, "mode diff needs something to compare with: \"whatIf\" (manifests) or \"remove\" (objects)")
+	}
+	if r.Mode == "diff" && r.Explain != "" {
+		return refuse(plan.InvalidRequest, "mode diff compares whole plans; mode explain with \"whatIf\" or \"remove\" explains one object on both sides")
 	}
 	if r.Mode == "explain" && r.Explain == "" {
 		return refuse(plan.InvalidRequest, "mode explain needs \"explain\": pod/NS/NAME, node/NAME or nodepool/NAME")
@@ -219,18 +230,28 @@ func (h *Plan) plan(req *Request) (*plan.Plan, error) {
 			return nil, refuse(plan.InvalidInput, "read the catalog of the payload: %s", err)
 		}
 	}
-	manifests := make([]string, len(req.Objects))
-	for i, o := range req.Objects {
-		manifests[i] = string(o)
-		if s := ""; json.Unmarshal(o, &s) == nil {
-			manifests[i] = s
-		}
+	in.WhatIf = manifests(req.WhatIf)
+	if in.Remove, err = Refs("remove", req.Remove); err != nil {
+		return nil, err
 	}
-	reading, err := h.Read(manifests, in)
+	reading, err := h.Read(manifests(req.Objects), in)
 	if err != nil {
 		return nil, err
 	}
 	return Make(reading, table, req.Explain, h.Solve)
+}
+
+// manifests takes texts as they are, and objects as JSON.
+func manifests(in []json.RawMessage) []string {
+	var out []string
+	for _, o := range in {
+		s := ""
+		if json.Unmarshal(o, &s) != nil {
+			s = string(o)
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 // settingValues takes strings, numbers and booleans as they are written, and
@@ -254,20 +275,16 @@ func settingValues(in map[string]json.RawMessage) (map[string]string, error) {
 	return out, nil
 }
 
-func (h *Plan) render(p *plan.Plan, format string) (json.RawMessage, error) {
-	switch format {
-	case "text":
-		return marshal(map[string]string{"text": plan.Text(p, plan.TextOptions{})}), nil
-	case "html":
-		html, err := page.HTML(p)
-		if err != nil {
-			return nil, fmt.Errorf("write the page: %w", err)
-		}
-		return marshal(map[string]string{"html": string(html)}), nil
-	}
-	out, err := plan.JSON(p, false)
+// render writes a plan, or what differs from the one on what is, in a format.
+func (h *Plan) render(p *plan.Plan, format string, diff bool) (json.RawMessage, error) {
+	r := Rendering{Format: format, Diff: diff}
+	out, err := r.Write(p)
 	if err != nil {
-		return nil, fmt.Errorf("write the plan: %w", err)
+		return nil, err
+	}
+	switch format {
+	case "text", "html":
+		return marshal(map[string]string{format: string(out)}), nil
 	}
 	return bytes.TrimSpace(out), nil
 }

@@ -169,6 +169,9 @@ func (r *reader) take() {
 	}
 	var later []snapshot.Ref
 	for _, ref := range r.over.remove {
+		if claim := (snapshot.Ref{Kind: "NodeClaim", Name: ref.Name}); ref.Kind == "Node" && !there[ref] && there[claim] {
+			ref = claim // a node that is on its way has the name of its claim
+		}
 		key := objectKey{ref.Kind, ref.Namespace, ref.Name}
 		switch {
 		case !there[ref]:

@@ -8,9 +8,12 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// Describe adds what reports show but plans do not need: Pods, and the daemonset
-// share of Nodes. The snapshot is the one that the plan was made on.
-func Describe(p *Plan, s *snapshot.Snapshot) {
+// Describe adds what reports show but plans do not need: Pods, the daemonset share of
+// Nodes, and which of them are going. The snapshot is the one that the plan was made on.
+func Describe(p *Plan, s *snapshot.Snapshot) { describe(p, s, mentioned(p)) }
+
+// mentioned are the pods that a plan names.
+func mentioned(p *Plan) map[string]bool {
 	named := map[string]bool{}
 	for i := range p.Launches {
 		for _, ref := range p.Launches[i].Pods {
@@ -28,6 +31,11 @@ func Describe(p *Plan, s *snapshot.Snapshot) {
 			named[ref] = true
 		}
 	}
+	return named
+}
+
+// describe tells a plan about the named pods, which it forgets.
+func describe(p *Plan, s *snapshot.Snapshot, named map[string]bool) {
 	daemons := map[string]snapshot.Resources{}
 	p.Pods = p.Pods[:0]
 	for i := range s.Pods {
@@ -36,15 +44,39 @@ func Describe(p *Plan, s *snapshot.Snapshot) {
 			daemons[pod.NodeName] = daemons[pod.NodeName].Add(pod.Spec.Requests)
 		}
 		if ref := pod.Ref(); named[ref] {
-			p.Pods = append(p.Pods, PodUse{Ref: ref, Workload: workload(pod), Requests: pod.Spec.Requests})
+			p.Pods = append(p.Pods, PodUse{Ref: ref, Workload: workload(pod), Requests: pod.Spec.Requests, Node: pod.NodeName})
 			delete(named, ref)
 		}
 	}
 	slices.SortFunc(p.Pods, func(a, b PodUse) int { return strings.Compare(a.Ref, b.Ref) })
+	p.countMoving()
+	going := s.Going()
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
+		n.Going = going[n.Name]
 		if n.Daemons.IsZero() {
 			n.Daemons = daemons[n.Name]
+		}
+	}
+}
+
+// countMoving counts the pods that leave nodes that are going.
+func (p *Plan) countMoving() {
+	launches := make(map[string]bool, len(p.Launches))
+	for i := range p.Launches {
+		launches[p.Launches[i].Name] = true
+	}
+	p.Moving.Pods, p.Moving.Placed = len(p.Displaced), 0
+	for i := range p.Displaced {
+		if !launches[p.Displaced[i].To] {
+			p.Moving.Placed++
+		}
+	}
+	m := p.Lookup()
+	for i := range p.Verdicts {
+		ref, ok := strings.CutPrefix(p.Verdicts[i].Object, "pod/")
+		if u := m[ref]; ok && u != nil && u.Node != "" && Info(p.Verdicts[i].Code).Kind == KindCannotRun {
+			p.Moving.Pods++
 		}
 	}
 }
@@ -110,6 +142,29 @@ func (p *Plan) Only(object string) *Plan {
 	if out.Explained == nil {
 		out.Explained = explainFromPlan(&out, object)
 	}
+	if p.Diff != nil {
+		out.Diff = p.Diff.only(kind, name)
+	}
+	return &out
+}
+
+// only is the comparison reduced to what concerns one object, its sides left whole.
+func (d *Diff) only(kind, name string) *Diff {
+	out := *d
+	inPool := func(pool string) bool { return kind == "nodepool" && pool == name }
+	out.Launches = keep(d.Launches, func(l *LaunchDiff) bool { return inPool(l.NodePool) })
+	out.Nodes = keep(d.Nodes, func(n *NodeDiff) bool { return inPool(n.Node.NodePool) || kind == "node" && n.Node.Name == name })
+	out.Pods = keep(d.Pods, func(p *PodDiff) bool {
+		if kind == "pod" {
+			return p.Pod == name
+		}
+		for _, f := range []*Fate{&p.Before, &p.After} {
+			if inPool(f.NodePool) || kind == "node" && (f.Node == name || f.From == name) {
+				return true
+			}
+		}
+		return false
+	})
 	return &out
 }
 

@@ -141,11 +141,11 @@ type WarningGroup struct {
 	Objects []string
 }
 
-// WarningGroups gathers warnings by code and text, in the order of the plan.
-func (p *Plan) WarningGroups() []WarningGroup {
+// WarningGroups gathers warnings by code and text, in their order.
+func WarningGroups(ws []Warning) []WarningGroup {
 	var out []WarningGroup
 	index := map[Warning]int{}
-	for _, w := range p.Warnings {
+	for _, w := range ws {
 		key := Warning{Code: w.Code, Detail: w.Detail}
 		i, ok := index[key]
 		if !ok {

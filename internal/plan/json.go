@@ -61,6 +61,7 @@ type planJSON struct {
 	Warnings    []warningJSON     `json:"warnings"`
 	Nodes       []nodeJSON        `json:"nodes"`
 	Explanation *ExplanationValue `json:"explanation,omitempty"`
+	Diff        *diffJSON         `json:"diff,omitempty"` // with whatIf or remove
 }
 
 type catalogueJSON struct {
@@ -186,6 +187,7 @@ type nodeJSON struct {
 	CapacityType string            `json:"capacityType"`
 	Price        *json.Number      `json:"pricePerHour"` // null: unknown
 	InFlight     bool              `json:"inFlight"`
+	Going        bool              `json:"going,omitempty"`
 	Pods         int               `json:"pods"`
 	Placed       int               `json:"placed"`
 	Used         map[string]string `json:"used"`
@@ -252,6 +254,7 @@ func toJSON(p *Plan) *planJSON {
 		Warnings:    each(p.Warnings, func(w *Warning) warningJSON { return warningJSON(*w) }),
 		Nodes:       each(p.Nodes, nodeToJSON),
 		Explanation: explanationValue(p.Explained),
+		Diff:        diffToJSON(p.Diff),
 	}
 }
 
@@ -296,7 +299,7 @@ func nodeToJSON(n *NodeUse) nodeJSON {
 	}
 	return nodeJSON{
 		Name: n.Name, NodePool: n.NodePool, InstanceType: n.InstanceType, Zone: n.Zone,
-		CapacityType: n.CapacityType, Price: price, InFlight: n.InFlight, Pods: n.Pods, Placed: n.Placed,
+		CapacityType: n.CapacityType, Price: price, InFlight: n.InFlight, Going: n.Going, Pods: n.Pods, Placed: n.Placed,
 		Used: quantities(n.Used), Added: quantities(n.Added), Allocatable: quantities(n.Allocatable),
 	}
 }

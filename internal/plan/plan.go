@@ -30,8 +30,14 @@ type Plan struct {
 	Pods     []PodUse
 	Verdicts []Verdict
 	Warnings []Warning
+	// Moving counts the pods of nodes that are going that have to go elsewhere, and those
+	// of them that get a place on a node that exists or is in flight. Describe fills it.
+	Moving struct{ Pods, Placed int }
 	// Explained is the one object that was asked about (--explain), nil otherwise.
 	Explained *Explanation
+	// Diff compares this plan, made on what would be, with the one on what is; nil when
+	// nothing was overlaid.
+	Diff *Diff
 }
 
 // CatalogueInfo identifies the table of instance types that a plan used.
@@ -143,6 +149,7 @@ type NodeUse struct {
 	Price        snapshot.Price
 	PriceKnown   bool
 	InFlight     bool
+	Going        bool               // it is being deleted, or its NodeClaim is (Describe fills it)
 	Pods         int                // before the plan
 	Placed       int                // pods this plan adds
 	Used         snapshot.Resources // before the plan
@@ -159,6 +166,7 @@ type PodUse struct {
 	// ("batch/run-*").
 	Workload string
 	Requests snapshot.Resources
+	Node     string // where it runs; "" while it is pending
 }
 
 // Verdict is a "no", or a remark, about one object.

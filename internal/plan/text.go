@@ -18,14 +18,15 @@ type TextOptions struct {
 // Text writes a plan for a person. A plan with an explanation is written as the
 // explanation alone.
 func Text(p *Plan, o TextOptions) string {
-	if o.Width <= 0 {
-		o.Width = 100
-	}
-	t := &report{p: p, style: style(o.Color), width: min(max(o.Width, 72), 160), pods: p.Lookup()}
+	t := newReport(p, o)
 	t.header()
 	if p.Explained != nil {
-		t.explanation(p.Explained)
+		t.explanations()
 		return t.b.String()
+	}
+	if p.Diff != nil {
+		t.diff(p.Diff)
+		t.section("The plan, if it were so")
 	}
 	t.money()
 	t.launches()
@@ -34,7 +35,7 @@ func Text(p *Plan, o TextOptions) string {
 	t.cannotRun()
 	t.remarks()
 	t.notPlanned()
-	t.warnings()
+	t.warnings(p.Warnings)
 	return t.b.String()
 }
 
@@ -45,6 +46,13 @@ type report struct {
 	pods  Lookup
 	width int
 	b     strings.Builder
+}
+
+func newReport(p *Plan, o TextOptions) *report {
+	if o.Width <= 0 {
+		o.Width = 100
+	}
+	return &report{p: p, style: style(o.Color), width: min(max(o.Width, 72), 160), pods: p.Lookup()}
 }
 
 func (t *report) line(format string, args ...any) {
@@ -75,15 +83,23 @@ func (t *report) para(first, rest, text string, paint func(string) string) {
 }
 
 func (t *report) header() {
+	t.title("Plan for ")
+	t.para("", "", Outcome(t.p), nil)
+	t.incomplete()
+}
+
+func (t *report) title(what string) {
 	p := t.p
 	name := "cluster " + clean(p.Cluster)
 	if p.Cluster == "" {
 		name = "a cluster without a name"
 	}
-	t.line("%s  %s", t.bold("Plan for "+name),
+	t.line("%s  %s", t.bold(what+name),
 		t.dim(clean(p.Region)+"  "+p.Now.UTC().Format("2006-01-02 15:04:05 UTC")))
-	t.para("", "", Outcome(t.p), nil)
-	if !p.Complete {
+}
+
+func (t *report) incomplete() {
+	if p := t.p; !p.Complete {
 		reason := "the reading of the cluster is not complete"
 		if len(p.Incomplete) > 0 {
 			reason += ": " + strings.Join(p.Incomplete, "; ")
@@ -95,13 +111,15 @@ func (t *report) header() {
 // Outcome is the plan in one sentence.
 func Outcome(p *Plan) string {
 	s := &p.Summary
-	if s.PendingPods == 0 {
+	total := s.PendingPods + p.Moving.Pods
+	if total == 0 {
 		return "No pod is pending: there is nothing to launch."
 	}
-	launched := s.PendingPods - s.Placed - s.Unschedulable
+	placed := s.Placed + p.Moving.Placed
+	launched := total - placed - s.Unschedulable
 	var parts []string
-	if s.Placed > 0 {
-		parts = append(parts, thousands(int64(s.Placed))+" on nodes that are there or on their way")
+	if placed > 0 {
+		parts = append(parts, thousands(int64(placed))+" on nodes that are there or on their way")
 	}
 	if s.Launches > 0 {
 		parts = append(parts, fmt.Sprintf("%s on %s", thousands(int64(launched)), Count(s.Launches, "new node")))
@@ -109,7 +127,11 @@ func Outcome(p *Plan) string {
 	if s.Unschedulable > 0 {
 		parts = append(parts, thousands(int64(s.Unschedulable))+" cannot run")
 	}
-	return Count(s.PendingPods, "pod") + " pending: " + strings.Join(parts, ", ") + "."
+	head := Count(s.PendingPods, "pod") + " pending"
+	if p.Moving.Pods > 0 {
+		head += fmt.Sprintf(", %s of nodes that are going", thousands(int64(p.Moving.Pods)))
+	}
+	return head + ": " + strings.Join(parts, ", ") + "."
 }
 
 func (t *report) money() {
@@ -125,6 +147,13 @@ func (t *report) money() {
 	}
 	row("now", s.PriceBefore, t.nodesNote(), nil)
 	row("after this plan", s.PriceAfter, "", t.bold)
+	if going := side(p); going.Going > 0 {
+		note := Count(going.Going, "node") + " going"
+		if going.Held > 0 {
+			note += fmt.Sprintf(", %d kept by pods that may not be moved", going.Held)
+		}
+		row("once what can go is gone", going.Settled(), note, nil)
+	}
 	if s.Launches > 0 {
 		t.line("")
 		row("launches, as chosen", s.LaunchPrice, Count(s.Launches, "node"), t.green)

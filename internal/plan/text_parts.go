@@ -222,8 +222,8 @@ func (t *report) notPlanned() {
 	}
 }
 
-func (t *report) warnings() {
-	groups := t.p.WarningGroups()
+func (t *report) warnings(ws []Warning) {
+	groups := WarningGroups(ws)
 	if len(groups) == 0 {
 		return
 	}

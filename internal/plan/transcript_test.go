@@ -11,15 +11,31 @@ import (
 )
 
 // TestTranscripts renders the plans of testdata/transcripts. Commands: plan (reads one, in
-// YAML, by the names of the Go fields), text (width, color), json, only (object).
+// YAML, by the names of the Go fields), text (width, color), json, only (object); compare (with
+// the plan that was read before the last one; the input is the changes, in YAML), diff (width,
+// color) and diffjson.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
-		var p *plan.Plan
+		var before, p *plan.Plan
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "plan":
-				p = readPlan(t, d.Input)
+				before, p = p, readPlan(t, d.Input)
 				return "ok"
+			case "compare":
+				p.Diff = plan.Compare(before, p)
+				p.Diff.Changes = readPlan(t, "Diff: {Changes: ["+d.Input+"]}").Diff.Changes
+				return "ok"
+			case "diff":
+				o := plan.TextOptions{Color: d.HasArg("color")}
+				d.MaybeScanArgs(t, "width", &o.Width)
+				return plan.DiffText(p, o)
+			case "diffjson":
+				out, err := p.Diff.JSON(true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(out)
 			case "text":
 				o := plan.TextOptions{Color: d.HasArg("color")}
 				d.MaybeScanArgs(t, "width", &o.Width)

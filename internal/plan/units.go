@@ -140,6 +140,20 @@ func number(p snapshot.Price) string {
 	return string(out)
 }
 
+// Number writes a whole number for a person: "12,000".
+func Number(n int) string { return thousands(int64(n)) }
+
+// SignedNumber writes a difference of whole numbers: "+3", "-1", "0".
+func SignedNumber(n int) string {
+	switch {
+	case n > 0:
+		return "+" + Number(n)
+	case n < 0:
+		return "-" + Number(-n)
+	}
+	return "0"
+}
+
 // Count writes a number with its noun: "1 pod", "3 pods".
 func Count(n int, noun string) string {
 	if n == 1 {

@@ -29,13 +29,15 @@ func (r Ref) Compare(o Ref) int {
 	return cmp.Or(strings.Compare(r.Kind, o.Kind), strings.Compare(r.Namespace, o.Namespace), strings.Compare(r.Name, o.Name))
 }
 
-// kindNames are the kinds that a snapshot holds, with what kubectl calls them
-// besides the kind itself and its plural.
-var kindNames = []struct {
+type kindName struct {
 	kind       string
 	namespaced bool
 	also       string
-}{
+}
+
+// kindNames are the kinds that a snapshot holds, with what kubectl calls them
+// besides the kind itself and its plural.
+var kindNames = []kindName{
 	{"Pod", true, "po"}, {"Node", false, "no"}, {"NodePool", false, ""}, {"NodeClaim", false, ""},
 	{"EC2NodeClass", false, "nodeclass nodeclasses ec2nc"}, {"DaemonSet", true, "ds"},
 	{"Deployment", true, "deploy"}, {"ReplicaSet", true, "rs"}, {"StatefulSet", true, "sts"}, {"Job", true, ""},
@@ -222,6 +224,7 @@ func (s *Snapshot) Objects() []Ref {
 func (s *Snapshot) Fork() *Snapshot {
 	out := *s
 	out.Incomplete, out.Remarks = slices.Clone(s.Incomplete), slices.Clone(s.Remarks)
+	out.Nominations = slices.Clone(s.Nominations)
 	for _, l := range lists {
 		l.clone(&out)
 	}

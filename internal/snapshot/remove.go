@@ -108,6 +108,27 @@ func (s *Snapshot) markGoing(nodes, claims map[string]bool, at time.Time) []Ref 
 	return out
 }
 
+// Going names the nodes that are being deleted, themselves or by their claim, and
+// the claims that are, whose nodes may not be there yet.
+func (s *Snapshot) Going() map[string]bool {
+	out, providers := map[string]bool{}, map[string]bool{}
+	for i := range s.NodeClaims {
+		c := &s.NodeClaims[i]
+		if c.Deleting.IsZero() {
+			continue
+		}
+		out[c.Name], out[c.NodeName], providers[c.ProviderID] = true, true, true
+	}
+	delete(out, "")
+	delete(providers, "")
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; !n.Deleting.IsZero() || providers[n.ProviderID] {
+			out[n.Name] = true
+		}
+	}
+	return out
+}
+
 // ofPool are the claims of a pool, which it owns, and the nodes that name the pool
 // and whose claim is not in the snapshot.
 func (s *Snapshot) ofPool(pool string) (nodes, claims map[string]bool) {

@@ -10,27 +10,32 @@ import (
 
 // view is what the template shows: everything is ready to print.
 type view struct {
-	Title, Region, Time, ID string
-	Outcome                 string
-	Incomplete              []string
-	Figures                 []figure
-	Now, After              money
-	Launch                  *launchMoney
-	Bounds                  []bound
-	Catalogue               string
-	NewNodes                int
-	Launches                []node
-	Overview                []string
-	Changed, Quiet          []node
-	QuietCount              int
-	Moves                   []move
-	CannotRun               []verdict
-	CannotRunCount          int
-	NotPlanned              []verdict
-	NotPlannedCount         int
-	Remarks                 []verdict
-	Warnings                []warning
-	Explained               *plan.Explanation
+	What, Title, Region, Time, ID string
+	Outcome                       string
+	Incomplete                    []string
+	Figures                       []figure
+	Now, After                    money
+	Launch                        *launchMoney
+	Bounds                        []bound
+	Catalogue                     string
+	NewNodes                      int
+	Launches                      []node
+	Overview                      []string
+	Changed, Quiet                []node
+	QuietCount                    int
+	Moves                         []move
+	CannotRun                     []verdict
+	CannotRunCount                int
+	NotPlanned                    []verdict
+	NotPlannedCount               int
+	Remarks                       []verdict
+	Warnings                      []warning
+	Explained                     *plan.Explanation
+	Diff                          *comparison
+	DiffOnly                      bool
+	// Changes and ExplainedBefore are shown with Explained alone.
+	Changes         []string
+	ExplainedBefore *plan.Explanation
 }
 
 // figure is one of the large numbers on top.
@@ -109,12 +114,16 @@ type warning struct {
 func newView(p *plan.Plan) *view {
 	m := p.Lookup()
 	v := &view{
-		Title: "cluster " + p.Cluster, Region: p.Region, ID: p.ID,
+		What: "Plan for", Title: "cluster " + p.Cluster, Region: p.Region, ID: p.ID,
 		Time:    p.Now.UTC().Format("2 January 2006, 15:04:05 UTC"),
 		Outcome: plan.Outcome(p), Explained: p.Explained, NewNodes: len(p.Launches),
 	}
 	if p.Cluster == "" {
 		v.Title = "a cluster without a name"
+	}
+	if p.Diff != nil {
+		v.Diff = newComparison(p.Diff)
+		v.Changes, v.ExplainedBefore = v.Diff.Changes, p.Diff.Explained
 	}
 	if !p.Complete {
 		if v.Incomplete = p.Incomplete; len(v.Incomplete) == 0 {
@@ -141,10 +150,16 @@ func newView(p *plan.Plan) *view {
 	for _, r := range p.Remarks() {
 		v.Remarks = append(v.Remarks, verdict{Objects: []string{r.Object}, Code: r.Code, Detail: r.Detail, Meaning: plan.Info(r.Code).Meaning, Pools: r.Pools})
 	}
-	for _, w := range p.WarningGroups() {
-		v.Warnings = append(v.Warnings, warning{w.Code, w.Detail, few(w.Objects, 6)})
-	}
+	v.Warnings = warningsOf(p.Warnings)
 	return v
+}
+
+func warningsOf(ws []plan.Warning) []warning {
+	var out []warning
+	for _, w := range plan.WarningGroups(ws) {
+		out = append(out, warning{w.Code, w.Detail, few(w.Objects, 6)})
+	}
+	return out
 }
 
 func (v *view) money(p *plan.Plan) {
