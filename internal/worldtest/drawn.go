@@ -10,6 +10,19 @@ import (
 // Rule names a rule of scheduling that a drawn world contains.
 type Rule string
 
+// NotYet reports whether plans do not keep the rule yet.
+func (r Rule) NotYet() bool {
+	for prefix, kind := range map[string]kindOfRule{
+		"spread": aboutSpread, "node-going-spread": aboutSpread, "affinity": aboutAffinity, "anti-affinity": aboutAffinity,
+		"volume": aboutVolumes, "prefer": aboutPreferences, "spread-soft": aboutPreferences,
+	} {
+		if strings.HasPrefix(string(r), prefix) && notYet[kind] {
+			return true
+		}
+	}
+	return false
+}
+
 // part is an option of a line, or the line's kind and name, or more of the option
 // before it (text that begins with a comma or "#"), and the rule that it is there for; ""
 // when it belongs to the ground that the rules stand on.
