@@ -88,3 +88,15 @@ func (b Bitset) Members(f func(i int)) {
 		}
 	}
 }
+
+// Common is what two sets share; nil when they share nothing.
+func (b Bitset) Common(o Bitset) Bitset {
+	if b == nil || o == nil || !b.Intersects(o) {
+		return nil
+	}
+	out := b.Clone()
+	for i := range out {
+		out[i] &= o[i]
+	}
+	return out
+}

@@ -36,7 +36,7 @@ func (s *solver) solveExact() bool {
 			return false
 		}
 	}
-	if total == 0 || len(s.p.Nodes) > exactNodes || s.counted() {
+	if total == 0 || len(s.p.Fixed) > 0 || len(s.p.Nodes) > exactNodes || s.counted() {
 		return false
 	}
 	weight, ok := s.oneWeight()

@@ -17,6 +17,7 @@ func (s *solver) fillExisting() {
 		s.free[i] = slices.Clone(s.p.Nodes[i].Free)
 	}
 	s.clashed = make([]map[int]bool, n)
+	s.fix()
 	finders := map[*uint64]*finder{}
 	pass := func(homeless bool) {
 		for i := range s.p.Classes {

@@ -12,6 +12,8 @@ type Problem struct {
 	Templates []Template
 	Classes   []Class
 	Nodes     []Node
+	// Fixed are placements that are decided already: they take their room first.
+	Fixed []Placed
 	// Caps limit how many pods of some classes one node may carry.
 	Caps []Cap
 	// CostPerNode is added to each node's price when plans are compared.

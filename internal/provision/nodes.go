@@ -25,7 +25,7 @@ func (pl *planner) nodes() {
 			a = &added{}
 			plus[name] = a
 		}
-		a.pods += p.Count
+		a.pods += p.Count * pl.w.Classes[p.Class].PodsPerUnit()
 		a.use = a.use.Add(times(pl.w.Classes[p.Class].Requests, int64(p.Count)))
 	}
 	unknown := 0

@@ -31,23 +31,49 @@ type planner struct {
 	next []int // pods of each class given away so far
 }
 
-// maxRelaxing is how often pods that got no place are tried once more with their
-// last preference dropped.
-const maxRelaxing = 3
+// maxRounds is how often a problem is packed again with what was found out: pods that
+// got no place lose a preference, pods that must be spread are dealt anew.
+const maxRounds = 12
 
 // Plan decides where the pending pods of a snapshot run: on nodes that exist or
 // are in flight, on nodes to launch, or nowhere, with the reason. It changes
 // neither argument, and equal arguments give equal plans.
 func Plan(s *snapshot.Snapshot, c *catalog.Catalog, opts Options) *plan.Plan {
 	w := scheduling.New(s, c)
-	p := w.Problem()
-	r := packing.Solve(p)
-	// Pods that get room free the room of others, so that other pods are left over.
-	for round := 0; round < maxRelaxing && w.Relax(r); round++ {
-		p = w.Problem()
-		r = packing.Solve(p)
-	}
+	p, r := solve(w)
 	return Write(s, c, w, p, r, opts)
+}
+
+// solve packs until another round would change nothing, and answers with the best of
+// the rounds: the most pods placed, then the least price.
+func solve(w *scheduling.World) (*packing.Problem, *packing.Result) {
+	var best *round
+	for n := 1; ; n++ {
+		p := w.Problem()
+		r := packing.Solve(p)
+		again := n < maxRounds && w.Revise(p, r)
+		w.Enforce(p, r)
+		this := &round{w.Classes, p, r, 0}
+		for _, u := range r.Unplaced {
+			this.left += u.Count * w.Classes[u.Class].PodsPerUnit()
+		}
+		// Of rounds alike the last one knows most about what is in the way.
+		if best == nil || this.left < best.left || this.left == best.left && r.Price <= best.r.Price {
+			best = this
+		}
+		if !again {
+			w.Classes = best.classes
+			return best.p, best.r
+		}
+	}
+}
+
+// round is one packing.
+type round struct {
+	classes []scheduling.Class
+	p       *packing.Problem
+	r       *packing.Result
+	left    int // pods without a place
 }
 
 // Write turns a packing into the plan that people read: classes become pods again,
@@ -77,6 +103,7 @@ func Write(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *pac
 
 // take gives away the next n pods of a class, in the order of names.
 func (pl *planner) take(class, n int) []int32 {
+	n *= pl.w.Classes[class].PodsPerUnit()
 	from := pl.next[class]
 	pl.next[class] += n
 	return pl.w.Classes[class].Pods[from:pl.next[class]]
@@ -87,7 +114,7 @@ func (pl *planner) ref(pod int32) string { return pl.s.Pods[pod].Ref() }
 func (pl *planner) placements() {
 	total := len(pl.w.Nominated)
 	for _, p := range pl.r.Placed {
-		total += p.Count
+		total += p.Count * pl.w.Classes[p.Class].PodsPerUnit()
 	}
 	if total == 0 {
 		return
@@ -138,7 +165,7 @@ func (pl *planner) launches() {
 		out.Requests = out.Daemons
 		pods := 0
 		for _, c := range l.Contents {
-			pods += c.Count
+			pods += c.Count * pl.w.Classes[c.Class].PodsPerUnit()
 		}
 		out.Pods = make([]string, 0, pods)
 		for _, c := range l.Contents {
@@ -147,8 +174,8 @@ func (pl *planner) launches() {
 				out.Pods = append(out.Pods, pl.ref(k))
 				pl.displace(k, out.Name)
 			}
-			if pl.w.RelaxedOn(c.Class, l.Template) {
-				out.Relaxed = append(out.Relaxed, pl.relaxed(pods))
+			for _, what := range pl.w.Relaxations(c.Class, l.Template) {
+				out.Relaxed = append(out.Relaxed, pl.relaxed(pods)+": "+what)
 			}
 			out.Requests = out.Requests.Add(times(pl.w.Classes[c.Class].Requests, int64(c.Count)))
 		}
@@ -174,9 +201,9 @@ func (pl *planner) displace(pod int32, to string) bool {
 // relaxed says which pods had a preference dropped.
 func (pl *planner) relaxed(pods []int32) string {
 	if len(pods) == 1 {
-		return pl.ref(pods[0]) + " tolerates PreferNoSchedule"
+		return pl.ref(pods[0])
 	}
-	return pl.ref(pods[0]) + " and " + strconv.Itoa(len(pods)-1) + " more tolerate PreferNoSchedule"
+	return pl.ref(pods[0]) + " and " + strconv.Itoa(len(pods)-1) + " more"
 }
 
 func sameInts(a, b []int) bool {
@@ -248,7 +275,7 @@ func (pl *planner) summary() {
 		s.PendingPods += len(pl.w.Classes[i].Pods)
 	}
 	for i := range pl.r.Unplaced {
-		s.Unschedulable += pl.r.Unplaced[i].Count
+		s.Unschedulable += pl.r.Unplaced[i].Count * pl.w.Classes[pl.r.Unplaced[i].Class].PodsPerUnit()
 	}
 	s.PendingPods -= pl.w.Displaced
 	for _, n := range pl.w.Nominated {

@@ -313,7 +313,7 @@ func TestExplainedObjects(t *testing.T) {
 	}
 }
 
-func TestWarnsOfRulesToCome(t *testing.T) {
+func TestWarnsOfSchedulerAndCatalogue(t *testing.T) {
 	one, two := newPod("one", 100, 100), newPod("two", 100, 100)
 	one.Spec.Spread = []snapshot.TopologySpread{{MaxSkew: 1, TopologyKey: catalog.LabelZone, WhenUnsatisfiable: "DoNotSchedule"}}
 	one.Spec.Anti = []snapshot.PodAffinityTerm{{TopologyKey: catalog.LabelHostname}}
@@ -326,7 +326,7 @@ func TestWarnsOfRulesToCome(t *testing.T) {
 	for _, w := range provision.Plan(s, c, provision.Options{}).Warnings {
 		got = append(got, w.Object+" "+string(w.Code))
 	}
-	want := []string{" CatalogueOfOtherRegion", "pod/default/one RuleNotYetApplied", "pod/default/one RuleNotYetApplied", "pod/default/two SchedulerIgnored"}
+	want := []string{" CatalogueOfOtherRegion", "pod/default/two SchedulerIgnored"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("one warning per kind of rule (-want +got)\n%s", diff)
 	}

@@ -237,7 +237,7 @@ func (pl *planner) explainPool(name string) []plan.Line {
 				if count[t] == 0 {
 					texts = append(texts, t)
 				}
-				count[t] += u.Count
+				count[t] += u.Count * pl.w.Classes[u.Class].PodsPerUnit()
 			}
 		}
 	}

@@ -98,3 +98,24 @@ func poolCode(t *testing.T, w *World, name string) (plan.Code, string) {
 	t.Fatalf("no pool %s", name)
 	return "", ""
 }
+
+// fits reports whether some allowed type is large enough for a pod of the class.
+func fits(p *packing.Problem, c *packing.Class) bool {
+	for t, bits := range c.Offers {
+		if bits == nil {
+			continue
+		}
+		tm := &p.Templates[t]
+		last, found := -1, false
+		bits.Members(func(o int) {
+			if typ := tm.Offers[o].Type; typ != last {
+				last = typ
+				found = found || covers(tm.Types[typ].Alloc, c.Need)
+			}
+		})
+		if found {
+			return true
+		}
+	}
+	return false
+}

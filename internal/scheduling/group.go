@@ -17,17 +17,27 @@ type Class struct {
 	// Unit is how many pods must share a node: the class is a list of such bundles, one
 	// after the other in Pods, and Requests is what a bundle asks for. 0 counts as 1.
 	Unit int
+
+	base    int      // class of the snapshot that it was cut from
+	members []member // of a bundle
+	cell    *cell    // where dealing has pinned it; nil: nowhere
+	level   int      // preferences that its pods have lost
+	stuck   refusal  // why dealing found no place
+	dealt   bool
 }
 
 // Units is how many bundles the class has.
-func (c *Class) Units() int { return len(c.Pods) / c.unit() }
+func (c *Class) Units() int { return len(c.Pods) / c.PodsPerUnit() }
 
-func (c *Class) unit() int { return max(1, c.Unit) }
+// PodsPerUnit is how many pods one bundle has; 1 for an ordinary class.
+func (c *Class) PodsPerUnit() int { return max(1, c.Unit) }
 
 // Groups are the planned pods as classes.
 type Groups struct {
-	// Rep holds, per rules-key, a pod that has these rules.
+	// Rep holds, per rules-key, a pod that has these rules; Key is its number in what
+	// GroupBy.Merge returned.
 	Rep     []int32
+	Key     []int32
 	Classes []Class
 }
 
@@ -40,9 +50,10 @@ type GroupBy struct {
 	// Extra keeps pods with different numbers apart, by position in the list; nil:
 	// nothing does.
 	Extra []int32
-	// Merge maps every rules-key, given a pod that has it, to the number of a coarser
-	// one, counted from 0 in the order of the keys; nil: they stay as they are.
-	Merge func(rep []int32) []int32
+	// Merge maps every rules-key, given a pod that has it and its extra number, to the
+	// number of a coarser one, counted from 0 in the order of the keys; nil: they stay as
+	// they are.
+	Merge func(rep, extra []int32) []int32
 }
 
 // Group sorts pods into classes: largest CPU first, then largest memory, then the
@@ -51,9 +62,9 @@ type GroupBy struct {
 // It allocates per class and once per call, never per pod.
 func Group(pods []snapshot.Pod, list []int32, by GroupBy) Groups {
 	var g Groups
-	of := g.groupRules(pods, list, by)
+	of, extra := g.groupRules(pods, list, by)
 	if by.Merge != nil {
-		g.merge(of, by.Merge)
+		g.merge(of, by.Merge(g.Rep, extra))
 	}
 	type entry struct {
 		rep   int32 // pod
@@ -115,14 +126,14 @@ func Group(pods []snapshot.Pod, list []int32, by GroupBy) Groups {
 	return g
 }
 
-// groupRules finds the rules-key of every pod of the list.
-func (g *Groups) groupRules(pods []snapshot.Pod, list []int32, by GroupBy) []int32 {
+// groupRules finds the rules-key of every pod of the list; extra are the numbers of the
+// rules-keys in GroupBy.Extra.
+func (g *Groups) groupRules(pods []snapshot.Pod, list []int32, by GroupBy) (of, extra []int32) {
 	var (
 		next  []int32
-		extra []int32 // of the rules-keys
 		rules = map[uint64]int32{}
-		of    = make([]int32, len(list))
 	)
+	of = make([]int32, len(list))
 	lastHash, last, x := uint64(0), int32(-1), int32(0)
 	for n, i := range list {
 		p := &pods[i]
@@ -153,12 +164,11 @@ func (g *Groups) groupRules(pods []snapshot.Pod, list []int32, by GroupBy) []int
 		}
 		of[n] = r
 	}
-	return of
+	return of, extra
 }
 
 // merge makes coarser rules-keys; the first pod of each stands for it.
-func (g *Groups) merge(of []int32, merge func(rep []int32) []int32) {
-	to := merge(g.Rep)
+func (g *Groups) merge(of, to []int32) {
 	var rep []int32
 	for r, i := range g.Rep {
 		if int(to[r]) == len(rep) {
@@ -181,10 +191,12 @@ type sortKey struct {
 func (g *Groups) renumber() {
 	to := make([]int, len(g.Rep))
 	rep := make([]int32, 0, len(g.Rep))
+	g.Key = make([]int32, 0, len(g.Rep))
 	for i := range g.Classes {
 		c := &g.Classes[i]
 		if to[c.Rules] == 0 {
 			rep = append(rep, c.Pods[0])
+			g.Key = append(g.Key, int32(c.Rules))
 			to[c.Rules] = len(rep)
 		}
 		c.Rules = to[c.Rules] - 1

@@ -76,6 +76,9 @@ func (w *World) readNodes() {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(btoi(a.InFlight()), btoi(b.InFlight())))
 	})
 	w.bookPods()
+	if w.topo != nil {
+		w.readRuns()
+	}
 	w.nodes.init(w.Nodes)
 	w.bookDaemons()
 	for i := range w.Nodes {
@@ -274,6 +277,9 @@ func (w *World) bookPods() {
 			continue
 		}
 		n := &w.Nodes[last]
+		if w.topo != nil {
+			w.topo.seat(k, last)
+		}
 		addTo(&n.Used, &p.Spec.Requests)
 		n.Pods++
 		n.Ports = append(n.Ports, p.Spec.HostPorts...)

@@ -237,6 +237,9 @@ func (w *World) bookNominated(index map[string]int32) {
 		}
 		n := &w.Nodes[index[name]]
 		p := &w.Snapshot.Pods[k]
+		if w.topo != nil {
+			w.topo.seat(k, index[name])
+		}
 		n.Nominated = append(n.Nominated, k)
 		addTo(&n.Promised, &p.Spec.Requests)
 		addTo(&n.Used, &p.Spec.Requests)

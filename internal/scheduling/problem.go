@@ -17,6 +17,9 @@ type allowance struct {
 	// when that makes no difference.
 	relaxed []packing.Bitset
 	nodes   packing.Bitset // by target
+	// preferred are offers cut down by a preferred node affinity term, by the term and
+	// whether they are the relaxed ones.
+	preferred map[[2]int][]packing.Bitset
 }
 
 // Problem is the packing problem of the world. Classes of one rules-key share
@@ -51,78 +54,12 @@ func (w *World) Problem() *packing.Problem {
 		free = w.vector(&n.Free, free)
 		p.Nodes[k] = packing.Node{Name: n.Name, Free: free[k*d : (k+1)*d : (k+1)*d]}
 	}
-	w.allowances()
-	p.Classes = make([]packing.Class, len(w.Classes))
-	need := make([]int64, 0, d*len(w.Classes))
-	for i := range w.Classes {
-		c := &w.Classes[i]
-		need = w.needs(c, need)
-		a := &w.allow[c.Rules]
-		p.Classes[i] = packing.Class{
-			Count: len(c.Pods), Need: need[i*d : (i+1)*d : (i+1)*d], Offers: a.offers, Nodes: a.nodes,
-		}
-		if a.relaxed != nil && (i < len(w.relaxed) && w.relaxed[i] || !fits(p, &p.Classes[i])) {
-			p.Classes[i].Offers = a.relaxed
-			w.setRelaxed(i)
-		}
+	if w.allow == nil {
+		w.allowances()
+		w.readSteps()
 	}
-	w.portConflicts(p)
+	w.place(p)
 	return p
-}
-
-// Relax gives the pods that a solution left without a place the last step of
-// relaxation: PreferNoSchedule taints count no more, as when nothing else was large
-// enough. They become classes of their own; the pods that have a place keep their
-// preference. It reports whether there are any: then Problem is another one.
-func (w *World) Relax(r *packing.Result) bool {
-	any := false
-	for _, u := range r.Unplaced {
-		c := &w.Classes[u.Class]
-		if w.allow[c.Rules].relaxed == nil || u.Class < len(w.relaxed) && w.relaxed[u.Class] {
-			continue
-		}
-		any = true
-		placed := len(c.Pods) - u.Count
-		if placed == 0 {
-			w.setRelaxed(u.Class)
-			continue
-		}
-		rest := *c
-		rest.Pods = c.Pods[placed:]
-		c.Pods = c.Pods[:placed:placed]
-		w.Classes = append(w.Classes, rest)
-		w.setRelaxed(len(w.Classes) - 1)
-	}
-	return any
-}
-
-// setRelaxed marks a class whose pods have lost their preference.
-func (w *World) setRelaxed(class int) {
-	for len(w.relaxed) < len(w.Classes) {
-		w.relaxed = append(w.relaxed, false)
-	}
-	w.relaxed[class] = true
-}
-
-// fits reports whether some allowed type is large enough for a pod of the class.
-func fits(p *packing.Problem, c *packing.Class) bool {
-	for t, bits := range c.Offers {
-		if bits == nil {
-			continue
-		}
-		tm := &p.Templates[t]
-		last, found := -1, false
-		bits.Members(func(o int) {
-			if typ := tm.Offers[o].Type; typ != last {
-				last = typ
-				found = found || covers(tm.Types[typ].Alloc, c.Need)
-			}
-		})
-		if found {
-			return true
-		}
-	}
-	return false
 }
 
 func covers(have, need []int64) bool {
@@ -132,16 +69,6 @@ func covers(have, need []int64) bool {
 		}
 	}
 	return true
-}
-
-// RelaxedOn reports whether pods of a class are on a template only because a
-// PreferNoSchedule taint that they do not tolerate was let pass: they fit nowhere
-// else (Karpenter: the last step of relaxation).
-func (w *World) RelaxedOn(class, template int) bool {
-	if class >= len(w.relaxed) || !w.relaxed[class] {
-		return false
-	}
-	return !w.Templates[template].toleratedBy(w.Rules[w.Classes[class].Rules].Spec.Tolerations, false)
 }
 
 // alike reports whether two templates have the same types, offers and daemon pods.

@@ -25,6 +25,8 @@ type Rules struct {
 	// that other pods use too, by position in attachments.shared.
 	slots  map[string]int64
 	shared []int32
+	// steps are the preferences, in the order in which they are dropped.
+	steps []step
 	// refused says why no node is launched for pods with these rules; "" = one may be.
 	refused plan.Code
 	detail  string

@@ -13,7 +13,7 @@ func (w *World) Needs(class int) snapshot.Resources {
 	c := &w.Classes[class]
 	out := c.Requests
 	for k, n := range w.Rules[c.Rules].slots {
-		out = out.With(k, n*int64(c.unit()))
+		out = out.With(k, n*int64(c.PodsPerUnit()))
 	}
 	return out
 }
@@ -24,7 +24,7 @@ func (w *World) needs(c *Class, out []int64) []int64 {
 	out = w.vector(&c.Requests, out)
 	if slots := w.Rules[c.Rules].slots; slots != nil {
 		for k, d := range w.Dims {
-			out[n+k] += slots[d] * int64(c.unit())
+			out[n+k] += slots[d] * int64(c.PodsPerUnit())
 		}
 	}
 	return out
@@ -76,7 +76,7 @@ func (w *World) slotsFit(c *Class, t *Template, i int) bool {
 		return true
 	}
 	for d, n := range slots {
-		if driver, ok := strings.CutPrefix(d, attachPrefix); ok && n*int64(c.unit()) > max(0, w.slotsLeft(t, i, driver)) {
+		if driver, ok := strings.CutPrefix(d, attachPrefix); ok && n*int64(c.PodsPerUnit()) > max(0, w.slotsLeft(t, i, driver)) {
 			return false
 		}
 	}

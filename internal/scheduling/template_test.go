@@ -94,7 +94,8 @@ func TestPreferNoSchedule(t *testing.T) {
 		t.Errorf("large pod (-want +got)\n%s", diff)
 	}
 	at := slices.IndexFunc(p.Templates, func(t packing.Template) bool { return t.Name == "soft" })
-	if !w.RelaxedOn(0, at) || w.RelaxedOn(1, at) || w.RelaxedOn(0, 1-at) {
+	relaxed := func(class, template int) bool { return len(w.Relaxations(class, template)) > 0 }
+	if !relaxed(0, at) || relaxed(1, at) || relaxed(0, 1-at) {
 		t.Error("only the large pod is relaxed, and only on the tainted pool")
 	}
 }

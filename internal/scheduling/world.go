@@ -55,9 +55,22 @@ type World struct {
 	daemons   []daemon
 	nodes     nodeTable
 	allow     []allowance           // by rules
-	relaxed   []bool                // by class; nil = none
 	explain   map[int]*explainTable // by pool
+
+	// base are the classes of the snapshot; Classes are those of the problem, which
+	// dealing cuts further.
+	base  []Class
+	topo  *topology
+	hosts hosts
+	// What earlier rounds found out, see Revise.
+	floors      [][]int       // by base class: pods that have lost so many preferences
+	ceiling     map[place]int // the most of a class that finds room in a cell, or in all
+	extra       map[extraKey][]int32
+	strictHosts bool
 }
+
+// extraKey is a spread term as pods of a rules-key see it.
+type extraKey struct{ term, rules int32 }
 
 // New applies the rules of a snapshot.
 func New(s *snapshot.Snapshot, c *catalog.Catalog) *World {
@@ -65,10 +78,9 @@ func New(s *snapshot.Snapshot, c *catalog.Catalog) *World {
 	w.splitPods()
 	w.settleNominations()
 	w.readVolumes()
-	w.groups = Group(s.Pods, w.pending, GroupBy{Extra: w.profileOf})
+	w.groups = Group(s.Pods, w.pending, w.groupBy())
 	w.compile()
 	w.applyProfiles()
-	w.warnTopology()
 	w.setDims()
 	w.setLimitDims()
 	w.readDaemons()
@@ -87,13 +99,22 @@ func (w *World) compile() {
 	for r, i := range w.groups.Rep {
 		w.Rules[r] = compileRules(&w.Snapshot.Pods[i].Spec).restrict()
 	}
-	w.Classes = w.groups.Classes
+	w.base = w.groups.Classes
+	w.Classes = w.base
+	w.floors = make([][]int, len(w.base))
+	if w.topo != nil {
+		w.topo.adopt(w.groups.Key)
+	}
 }
 
 // Refusal says why no node may be launched for the pods of a class, whatever the
 // NodePools; "" when one may.
 func (w *World) Refusal(class int) (plan.Code, string) {
-	r := &w.Rules[w.Classes[class].Rules]
+	c := &w.Classes[class]
+	if c.stuck.code != "" {
+		return c.stuck.code, c.stuck.detail
+	}
+	r := &w.Rules[c.Rules]
 	return r.refused, r.detail
 }
 

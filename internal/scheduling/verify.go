@@ -1,0 +1,131 @@
+package scheduling
+
+import (
+	"kerf.sh/kerf/internal/packing"
+)
+
+// verification is what a check of a result found.
+type verification struct {
+	excess map[int]int // by class: units that the scheduler would refuse
+	opened []opened    // domains that new nodes open for a spread that did not know them
+}
+
+// opened is a domain that a node of the plan makes known to a spread.
+type opened struct {
+	extraKey
+	domain int32
+}
+
+// item are units of a class in one place.
+type item struct {
+	class, left int
+	dom         []int32
+}
+
+// verify goes through a result as the scheduler would: pod after pod, those that are
+// refused once more after the others. What is left at the end is excess.
+func (w *World) verify(p *packing.Problem, r *packing.Result) *verification {
+	v := &verification{excess: map[int]int{}}
+	d := w.newDealer(true, make([][]int32, len(w.base)))
+	var items []item
+	dom := map[[2]int][]int32{}
+	for _, pl := range r.Placed {
+		if w.Classes[pl.Class].dealt {
+			items = append(items, item{pl.Class, pl.Count, w.nodeDomains(w.Targets[pl.Node])})
+		}
+	}
+	for i := range r.Launches {
+		l := &r.Launches[i]
+		k := [2]int{l.Template, l.Chosen}
+		if dom[k] == nil {
+			dom[k] = w.offerDomains(l.Template, l.Chosen)
+			v.opened = append(v.opened, d.opens(l.Template, l.Chosen, dom[k])...)
+		}
+		for _, c := range l.Contents {
+			if w.Classes[c.Class].dealt {
+				items = append(items, item{c.Class, c.Count, dom[k]})
+			}
+		}
+	}
+	for moved := true; moved; {
+		moved = false
+		for i := range items {
+			it := &items[i]
+			if it.left > 0 && d.enter(&w.Classes[it.class], it.dom) {
+				it.left--
+				moved = true
+			}
+		}
+	}
+	for i := range items {
+		if items[i].left > 0 {
+			v.excess[items[i].class] += items[i].left
+		}
+	}
+	if len(v.excess) == 0 {
+		v.opened = nil
+	}
+	return v
+}
+
+// enter joins a unit if every pod of it is admitted, preferences left out.
+func (d *dealer) enter(c *Class, dom []int32) bool {
+	const noPreference = 1 << 30
+	members := c.membersOf()
+	done := 0
+	for _, m := range members {
+		for range m.n {
+			if t, _ := d.check(m.rules, dom, noPreference); t != nil {
+				for _, b := range members {
+					for range min(b.n, done) {
+						d.leave(b.rules, dom)
+						done--
+					}
+				}
+				return false
+			}
+			d.join(m.rules, dom)
+			done++
+		}
+	}
+	return true
+}
+
+// offerDomains are the domains of a new node.
+func (w *World) offerDomains(template, offer int) []int32 {
+	out := make([]int32, len(w.topo.domains))
+	for k, dm := range w.topo.domains {
+		out[k] = dm.offer[template][offer]
+	}
+	return out
+}
+
+// opens makes every spread know a new node that counts for it, and says which did not.
+func (d *dealer) opens(template, offer int, dom []int32) []opened {
+	w := d.w
+	var out []opened
+	for _, s := range d.spreads {
+		v := dom[s.key]
+		if v < 0 || s.known[v] || !w.countsFor(s, template, offer) {
+			continue
+		}
+		s.known[v] = true
+		s.domains++
+		out = append(out, opened{extraKey{s.term, s.rules}, v})
+	}
+	return out
+}
+
+// countsFor reports whether a new node counts for a spread.
+func (w *World) countsFor(s *spreading, template, offer int) bool {
+	tm, t := &w.topo.terms[s.term], &w.Templates[template]
+	r := w.Rules[s.rules]
+	if tm.honorTaints && !t.toleratedBy(r.Spec.Tolerations, true) {
+		return false
+	}
+	r.Volumes = nil
+	if tm.ignoreAffinity {
+		r.Alternatives = anyAlternative
+	}
+	return t.match(&r).Has(offer)
+}
