@@ -46,7 +46,11 @@ func (s *solver) pack(g *group, count []int) []pattern {
 	target := 0.0
 	coarse := len(g.classes) <= fewClasses
 	if coarse && total > divePods {
-		out, pool, target = s.bulkColumns(g, left, nil)
+		if g.plain() {
+			out, target = s.bulkLumps(g, left)
+		} else {
+			out, pool, target = s.bulkColumns(g, left, nil)
+		}
 	}
 	for !coarse {
 		total = sumOf(left)
@@ -59,22 +63,31 @@ func (s *solver) pack(g *group, count []int) []pattern {
 		if lost > lumpyLoss && before == 0 && len(g.classes) <= someClasses {
 			// Pods too lumpy to be spread: contents have to be chosen with care.
 			copy(left, again)
-			out, pool, target = s.bulkColumns(g, left, contents(out, len(left)))
+			if g.plain() {
+				out, target = s.bulkLumps(g, left)
+			} else {
+				out, pool, target = s.bulkColumns(g, left, contents(out, len(left)))
+			}
 			break
 		}
 		if len(out) == before {
 			break
 		}
 	}
-	tol := 0.0
-	if len(out) > 0 { // a rest that is a small part of the plan needs less care
-		tol = min(0.04, 0.0015*float64(placed(out))/float64(max(1, sumOf(left))))
-	}
-	rest, lp := s.packRest(g, left, pool, tol)
+	rest, lp := s.packRest(g, left, pool, restCare(out, left))
 	if len(out) == 0 {
 		target = lp
 	}
 	return s.repair(g, append(out, rest...), target)
+}
+
+// restCare is the share of the price that is not worth a search in what bulk packing
+// left: the smaller a part of the plan, the less care it needs.
+func restCare(out []pattern, left []int) float64 {
+	if len(out) == 0 {
+		return 0
+	}
+	return min(0.04, 0.0015*float64(placed(out))/float64(max(1, sumOf(left))))
 }
 
 // holds reports whether some bin holds one pod of class c.
@@ -122,7 +135,11 @@ func (s *solver) packRest(g *group, left []int, pool [][]int32, tol float64) ([]
 		_, df := g.demandOf(left)
 		if lb := total64(df, duals(g.d, g.caps, g.prices, df)); float64(limit) > lumpyPrice*lb {
 			var p []pattern
-			p, lp = s.packColumns(g, left, append(pool, contents(best, len(left))...), true)
+			if g.plain() {
+				p, lp = s.packLumps(g, left)
+			} else {
+				p, lp = s.packColumns(g, left, append(pool, contents(best, len(left))...), true)
+			}
 			consider(p)
 		}
 	}

@@ -22,7 +22,8 @@ type spreader struct {
 	score []float64 // by open node, for the class at hand
 	mixed bool      // some bin does not take every class
 
-	small float64 // value that may stay unplaced in bulk
+	small  float64 // value that may stay unplaced in bulk
+	preset []int32 // what open nodes hold from the start: open node x class; nil: nothing
 }
 
 func newSpreader(g *group, y []float64) *spreader {
@@ -64,6 +65,9 @@ func (sp *spreader) run(bins []int, count []int, fuller float64) float64 {
 		}
 		inv[i] = 1 / (worth(d, g.cap(b), sp.y) + 1)
 	}
+	if sp.preset != nil {
+		sp.hold()
+	}
 	lost := 0.0
 	need := make([]float64, d)
 	for _, c := range sp.order {
@@ -95,6 +99,22 @@ func (sp *spreader) run(bins []int, count []int, fuller float64) float64 {
 		}
 	}
 	return lost
+}
+
+// hold puts the preset contents on the open nodes.
+func (sp *spreader) hold() {
+	g, d, n := sp.g, sp.g.d, len(sp.g.classes)
+	copy(sp.a, sp.preset)
+	for i := range sp.bins {
+		for c, k := range sp.a[i*n : (i+1)*n] {
+			if k > 0 {
+				for r, need := range g.req(c) {
+					sp.left[i*d+r] -= int64(k) * need
+					sp.room[i*d+r] = float64(sp.left[i*d+r]) * sp.y[r]
+				}
+			}
+		}
+	}
 }
 
 // scoreAll scores every open node for class c and returns the best, -1 if there is no

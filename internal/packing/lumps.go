@@ -1,0 +1,394 @@
+package packing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// This file packs pods some of which are large for a node. What makes plans dear is how
+// those share nodes, and with what: a linear program over contents chooses that, in
+// which large pods stay whole, and small ones, which fill any gap of their shape, are
+// cut at will and summed up by shape. It has few rows however many kinds there are.
+
+// Which classes are large, and how long contents are searched for.
+const (
+	mostLarge  = 14
+	largeShare = 1.0 / 100 // of a node
+	mostFluids = 8
+	lumpRounds = 60
+	lumpSteps  = 1_000 // of one search for contents
+	lumpGain   = 1e-3
+	diveGain   = 2e-3
+	lumpSettle = 100 // of them once something was found
+)
+
+// lumps is the program: rows are the pods of each large class, then the fluids.
+type lumps struct {
+	simplex
+	g      *group
+	large  []int   // classes
+	fluids []fluid // small pods, by shape
+	cols   []filling
+	left   []int
+	steps  int // of a search for contents
+}
+
+// fluid is the small pods of similar shape, in units of about one core.
+type fluid struct {
+	classes []int
+	need    []int64
+	amount  float64
+}
+
+// filling is a bin with large pods, by index in large, and amounts of the fluids.
+type filling struct {
+	bin   int
+	whole []int32
+	part  []float64
+}
+
+// fluidsOf sums up the small classes by memory per cpu.
+func (g *group) fluidsOf(small []int, count []int) []fluid {
+	shape := func(c int) float64 { return float64(g.req(c)[1]) / float64(max(g.req(c)[0], 1)) }
+	slices.SortStableFunc(small, func(a, b int) int { return cmp.Compare(shape(a), shape(b)) })
+	var out []fluid
+	for wide := 1.12; ; wide *= 1.2 {
+		out = out[:0]
+		first := 0.0
+		for _, c := range small {
+			if len(out) == 0 || shape(c) > first*wide {
+				out, first = append(out, fluid{}), shape(c)
+			}
+			f := &out[len(out)-1]
+			f.classes = append(f.classes, c)
+		}
+		if len(out) <= mostFluids {
+			break
+		}
+	}
+	for i := range out {
+		f := &out[i]
+		sum := make([]float64, g.d)
+		for _, c := range f.classes {
+			for r, v := range g.req(c) {
+				sum[r] += float64(v) * float64(count[c])
+			}
+		}
+		f.amount = max(sum[0]/1000, 1e-3)
+		f.need = make([]int64, g.d)
+		for r := range f.need {
+			f.need[r] = int64(math.Round(sum[r] / f.amount))
+		}
+	}
+	return out
+}
+
+// newLumps prepares the program for what is left of the large classes and fluids.
+func newLumps(g *group, large []int, left []int, fluids []fluid, known []filling) *lumps {
+	l := &lumps{g: g, large: large, fluids: fluids, left: left, steps: lumpSteps}
+	l.simplex = newSimplex(len(large) + len(fluids))
+	dear := 10 * float64(slices.Max(g.prices))
+	for i := range l.n {
+		f := filling{-1, make([]int32, len(large)), make([]float64, len(fluids))}
+		demand := 0.0
+		if i < len(large) {
+			f.whole[i], demand = 1, float64(left[large[i]])
+		} else {
+			f.part[i-len(large)], demand = 1, fluids[i-len(large)].amount
+		}
+		l.start(i, l.put(f, dear), 1, max(demand, 0))
+	}
+	for _, f := range known {
+		l.put(f, float64(g.prices[f.bin]))
+	}
+	l.price()
+	return l
+}
+
+// useful are the columns that are in use or nearly worth it.
+func (l *lumps) useful() []filling {
+	var out []filling
+	for j := range l.cols {
+		if l.cols[j].bin >= 0 && l.reduced(j) < 0.03*l.cost[j] {
+			out = append(out, l.cols[j])
+		}
+	}
+	return out
+}
+
+func (l *lumps) put(f filling, cost float64) int {
+	row := make([]float64, 0, l.n)
+	for _, v := range f.whole {
+		row = append(row, float64(v))
+	}
+	l.cols = append(l.cols, f)
+	return l.add(append(row, f.part...), cost)
+}
+
+// optimize generates contents until none is worth more than its bin by a part. At
+// first pods are worth their resources at prices y.
+func (l *lumps) optimize(y []float64, gain float64) {
+	if len(l.cols) == l.n {
+		for i, c := range l.large {
+			l.pi[i] = value(l.g.d, l.g.req(c), y)
+		}
+		for i := range l.fluids {
+			l.pi[len(l.large)+i] = value(l.g.d, l.fluids[i].need, y)
+		}
+		l.generate(-0.1)
+		l.price()
+	}
+	for range lumpRounds {
+		for range 20 * l.n {
+			j, ok := l.best()
+			if !ok || !l.enter(j) {
+				break
+			}
+		}
+		if !l.generate(gain) {
+			return
+		}
+	}
+}
+
+// generate adds the best contents of each bin that are worth more than its price by a
+// part.
+func (l *lumps) generate(gain float64) bool {
+	ch := l.newChest()
+	some := false
+	for b := range l.g.bins {
+		goal := float64(l.g.prices[b]) * (1 + gain)
+		if ch.most(l.g.cap(b), goal, l.steps, lumpSettle) <= goal {
+			continue
+		}
+		f := filling{b, make([]int32, len(l.large)), make([]float64, len(l.fluids))}
+		for i, n := range ch.kept {
+			f.whole[ch.items[i].at] = n
+		}
+		ch.pour(l.g.cap(b), f.part)
+		l.put(f, float64(l.g.prices[b]))
+		some = true
+	}
+	return some
+}
+
+func (l *lumps) newChest() *chest {
+	var items, fluids []item
+	for i, c := range l.large {
+		if w := l.pi[i]; w > 0 && l.left[c] > 0 {
+			items = append(items, item{at: i, need: l.g.req(c), most: l.left[c], worth: w})
+		}
+	}
+	for i := range l.fluids {
+		if w := l.pi[len(l.large)+i]; w > 0 {
+			fluids = append(fluids, item{at: i, need: l.fluids[i].need, worth: w})
+		}
+	}
+	return newChest(l.g.d, items, fluids, l.g.cap(len(l.g.bins)/2))
+}
+
+// largeOf lists the classes of a group that are large for the nodes it would use at
+// prices y, largest first.
+func (g *group) largeOf(count []int, y []float64) (large, small []int) {
+	typical := make([]float64, g.d)
+	n := 0
+	for b := range g.bins {
+		if worth(g.d, g.cap(b), y) > 0.97*float64(g.prices[b]) {
+			for r, v := range g.cap(b) {
+				typical[r] += float64(v)
+			}
+			n++
+		}
+	}
+	size := make([]float64, len(count))
+	for c := range count {
+		if count[c] == 0 {
+			continue
+		}
+		for r, v := range g.req(c) {
+			if typical[r] > 0 {
+				size[c] = max(size[c], float64(v)*float64(n)/typical[r])
+			}
+		}
+		large = append(large, c)
+	}
+	slices.SortStableFunc(large, func(a, b int) int { return cmp.Compare(size[b], size[a]) })
+	k := 0
+	for k < len(large) && k < mostLarge && size[large[k]] > largeShare {
+		k++
+	}
+	return large[:k:k], large[k:]
+}
+
+// bulkLumps packs most of left: contents of large pods by the program, whole copies
+// first, then the most used one, until little is left; then small pods into the room
+// beside them. What found no place stays in left.
+func (s *solver) bulkLumps(g *group, left []int) (out []pattern, lp float64) {
+	_, df := g.demandOf(left)
+	y := duals(g.d, g.caps, g.prices, df)
+	sub := g.promising(y, left, 0.09)
+	large, small := sub.largeOf(left, y)
+	fluids := sub.fluidsOf(small, left)
+	plan, lp := dive(sub, large, fluids, left, y, lumpRest)
+	if len(plan) == 0 {
+		return nil, lp
+	}
+	sp := newSpreader(sub, y)
+	sp.preset = sub.deal(plan, large, fluids, left)
+	bins := make([]int, len(plan))
+	share := make([]int, len(left))
+	for _, c := range small {
+		share[c] = left[c]
+	}
+	for i := range plan {
+		bins[i] = plan[i].bin
+	}
+	s.spreadBest(sp, bins, share)
+	for c, k := range share {
+		left[c] -= k - sp.rest[c]
+	}
+	out = sp.patterns(nil)
+	use := make([]int32, len(left))
+	for i := range out { // some bin that did not promise much may hold it for less
+		clear(use)
+		for _, cc := range out[i].cc {
+			use[cc.Class] = int32(cc.Count)
+		}
+		out[i].bin = g.cheapest(use)
+	}
+	return out, lp
+}
+
+// packLumps packs all of count: what is left of the program is a rest.
+func (s *solver) packLumps(g *group, count []int) ([]pattern, float64) {
+	left := slices.Clone(count)
+	out, lp := s.bulkLumps(g, left)
+	if len(out) == 0 {
+		return nil, lp
+	}
+	rest, _ := s.packRest(g, left, nil, restCare(out, left))
+	return append(out, rest...), lp
+}
+
+// plain reports whether contents are limited by cpu, memory and pod slots alone, the
+// same for every bin.
+func (g *group) plain() bool {
+	if g.d < 3 || g.capped || g.clash != nil || g.shared != nil {
+		return false
+	}
+	for b := range g.bins {
+		if g.bins[b].allow != nil {
+			return false
+		}
+	}
+	for c := range g.classes {
+		if n := g.req(c); n[0] == 0 || n[1] == 0 || slices.Max(append([]int64{0}, n[3:]...)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// lumpRest is how many nodes of the program are not rounded but packed as a rest.
+const lumpRest = 3
+
+// dive rounds the program: it takes whole copies of its columns, else one of the most
+// used, and solves again for what is left, until that is no more than rest nodes.
+func dive(g *group, large []int, fluids []fluid, count []int, y []float64, rest float64) (out []filling, lp float64) {
+	left := slices.Clone(count)
+	fluids = slices.Clone(fluids)
+	take := func(f filling) {
+		whole := make([]int32, len(large))
+		for i, c := range large {
+			whole[i] = min(f.whole[i], int32(left[c]))
+			left[c] -= int(whole[i])
+		}
+		for i, v := range f.part {
+			fluids[i].amount = max(0, fluids[i].amount-v)
+		}
+		out = append(out, filling{f.bin, whole, f.part})
+	}
+	var known []filling
+	for {
+		l := newLumps(g, large, left, fluids, known)
+		gain := lumpGain
+		if known != nil {
+			l.steps /= 5
+			gain = diveGain
+		}
+		l.optimize(y, gain)
+		if lp == 0 {
+			lp = l.value()
+		}
+		known = l.useful()
+		nodes, taken := 0.0, false
+		best, bestX := -1, 0.0
+		for i, j := range l.basis {
+			if j < 0 || l.cols[j].bin < 0 {
+				continue
+			}
+			nodes += l.x[i]
+			for k := int(l.x[i] + 1e-6); k > 0; k-- {
+				take(l.cols[j])
+				taken = true
+			}
+			if l.x[i] > bestX+1e-9 {
+				best, bestX = j, l.x[i]
+			}
+		}
+		if taken {
+			continue
+		}
+		if nodes <= rest || best < 0 {
+			return out, lp
+		}
+		take(l.cols[best])
+	}
+}
+
+// deal puts pods on planned nodes: the large ones as planned, then small ones of every
+// fluid, largest first, each where most of what is planned of the fluid is still
+// missing. What is dealt is taken from left. It returns the contents by node.
+func (g *group) deal(plan []filling, large []int, fluids []fluid, left []int) []int32 {
+	n := len(left)
+	held := make([]int32, len(plan)*n)
+	room := make([]int64, len(plan)*g.d)
+	put := func(i, c int, k int64) {
+		held[i*n+c] += int32(k)
+		left[c] -= int(k)
+		for r, v := range g.req(c) {
+			room[i*g.d+r] -= k * v
+		}
+	}
+	for i, p := range plan {
+		copy(room[i*g.d:], g.cap(p.bin))
+		for k, v := range p.whole {
+			put(i, large[k], int64(v))
+		}
+	}
+	due := make([]float64, len(plan))
+	for f := range fluids {
+		fl := &fluids[f]
+		for i := range plan {
+			due[i] = plan[i].part[f]
+		}
+		slices.SortStableFunc(fl.classes, func(a, b int) int { return cmp.Compare(g.req(b)[0], g.req(a)[0]) })
+		for _, c := range fl.classes {
+			part := float64(g.req(c)[0]) / float64(max(fl.need[0], 1))
+			for left[c] > 0 {
+				i := top(due)
+				if due[i] < part/2 {
+					break
+				}
+				if !covers(room[i*g.d:(i+1)*g.d], g.req(c)) {
+					due[i] = 0
+					continue
+				}
+				put(i, c, 1)
+				due[i] -= part
+			}
+		}
+	}
+	return held
+}
