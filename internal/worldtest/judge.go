@@ -59,7 +59,7 @@ const (
 )
 
 // notYet are the kinds of rules that plans do not keep yet.
-var notYet = map[kindOfRule]bool{aboutSpread: true, aboutAffinity: true, aboutPreferences: true}
+var notYet = map[kindOfRule]bool{}
 
 func check(j *judge) []string {
 	p := j.p
@@ -119,6 +119,7 @@ func newJudge(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) *judge {
 			j.addTo(j.inLaunch, d.To, d.Pod)
 		}
 	}
+	j.others = slices.Concat(j.placedPods(), j.boundPods())
 	return j
 }
 

@@ -183,6 +183,8 @@ func prefersNot(p *snapshot.NodePool, pod *snapshot.Pod) bool {
 var judged = map[plan.Code]bool{
 	plan.Unschedulable: true, plan.NoInstanceTypeFits: true, plan.RequirementConflict: true, plan.NoOffering: true,
 	plan.TaintNotTolerated: true, plan.LimitReached: true, plan.HostPortTaken: true, plan.NoNodePool: true,
+	plan.TopologySpreadUnmet: true, plan.PodAffinityUnmet: true, plan.PodAntiAffinityUnmet: true,
+	plan.VolumeTopology: true, plan.VolumeLimit: true, plan.VolumeInUse: true, plan.StepLimit: true,
 }
 
 // refusals: a pod that was refused fits nowhere when the plan is done, and a pool

@@ -81,7 +81,7 @@ var scenes = []scene{
 	{"node-cordoned", 3, 1, 0, cordoned},
 	{"node-going", 3, 1, 0, going},
 	{"node-unmanaged", 3, 1, 0, unmanaged},
-	{"pod-nominated", 2, 1, 0, nominated},
+	{"pod-nominated", 2, 2, 0, nominated},
 	{"scheduling-gate", 2, 0, 0, gated},
 }
 
@@ -133,10 +133,19 @@ func volumeOldLabel(g *gen, rule Rule) {
 	g.workload(g.app(), g.between(1, 2), g.size(), v)
 }
 
+// sort is the instance type of a node whose attach limit is given: mostly one of its own,
+// since nodes of the same type are expected to have the same limit.
+func (g *gen) sort() string {
+	if g.chance(2) {
+		return ""
+	}
+	return "type=" + g.new("s") + ".large"
+}
+
 // A node with room for all pods, and for the volumes of some.
 func volumeAttachLimit(g *gen, rule Rule) {
 	zone := g.zone()
-	n := g.node(zone, room(1500))
+	n := g.node(zone, g.sort(), room(1500))
 	g.line("csinode "+n, by(rule, "limits=%s:%d", ebsDriver, g.between(1, 3)))
 	_, v := g.claim("zone=" + zone)
 	g.runs(g.app(), n, v)
@@ -149,7 +158,7 @@ func volumeAttachLimit(g *gen, rule Rule) {
 // A volume that is still attached, of a pod that is no longer there.
 func volumeAttachment(g *gen, rule Rule) {
 	zone := g.zone()
-	n := g.node(zone, room(900))
+	n := g.node(zone, g.sort(), room(900))
 	g.line("csinode "+n, "limits="+ebsDriver+":1")
 	g.line("pv pv-left-"+n, "zone="+zone)
 	g.line(by(rule, "attachment att-%s", n), "node="+n, "volume=pv-left-"+n)
@@ -160,7 +169,7 @@ func volumeAttachment(g *gen, rule Rule) {
 // A claim that several pods use is attached once.
 func volumeShared(g *gen, rule Rule) {
 	zone := g.zone()
-	n := g.node(zone, room(900))
+	n := g.node(zone, g.sort(), room(900))
 	g.line("csinode "+n, "limits="+ebsDriver+":1")
 	_, shared := g.claim("zone=" + zone)
 	_, own := g.claim("zone=" + zone)
@@ -186,7 +195,7 @@ func volumeEphemeral(g *gen, rule Rule) {
 	class := g.new("scratch")
 	zone := g.zone()
 	g.line("storageclass "+class, "zones="+zone)
-	n := g.node(zone, room(1500))
+	n := g.node(zone, g.sort(), room(1500))
 	g.line("csinode "+n, "limits="+ebsDriver+":1")
 	g.workload(g.app(), g.between(2, 3), g.small(), by(rule, "ephemeral=%s", class))
 }
@@ -357,8 +366,9 @@ func unmanaged(g *gen, rule Rule) {
 // The scheduler has promised a node to a pod.
 func nominated(g *gen, rule Rule) {
 	n := g.node(g.zone(), room(1000))
+	m := g.node(g.zone(), room(1000))
 	g.pods++
-	g.line("pod "+g.new("high"), "cpu=800m", by(rule, "nominated=%s", n))
+	g.line("pod "+g.new("high"), "cpu=800m", by(rule, "nominated=%s", g.one(n, m, m)))
 	g.workload(g.app(), 1, "cpu=600m mem=128Mi")
 }
 

@@ -16,7 +16,6 @@ func (j *judge) topology() {
 	if j.plain() {
 		return
 	}
-	j.others = slices.Concat(j.placedPods(), j.boundPods())
 	for _, variant := range j.variants() {
 		b, want := j.board(variant)
 		b.reach = func(p *snapshot.Pod, c *snapshot.TopologySpread) []string { return j.reachable(p, c, false) }
