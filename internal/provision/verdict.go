@@ -32,7 +32,7 @@ func (pl *planner) verdict(class int, hits []packing.LimitHit) plan.Verdict {
 	if code, detail := pl.w.Refusal(class); code != "" {
 		return plan.Verdict{Code: code, Detail: detail}
 	}
-	reasons := pl.w.Explain(class, hits, pl.r.Exhausted)
+	reasons := pl.w.Explain(class, pl.w.Hits(class, hits), pl.r.Exhausted)
 	if len(reasons) == 0 {
 		detail := "there is no NodePool, and no existing node can host the pod"
 		if left := pl.poolsLeftOut(); left != "" {
@@ -69,8 +69,8 @@ func (pl *planner) poolsLeftOut() string {
 func (pl *planner) reasons(class int) []scheduling.Reason {
 	for i := range pl.r.Unplaced {
 		if u := &pl.r.Unplaced[i]; u.Class == class {
-			return pl.w.Explain(class, u.Limits, pl.r.Exhausted)
+			return pl.w.Explain(class, pl.w.Hits(class, u.Limits), pl.r.Exhausted)
 		}
 	}
-	return pl.w.Explain(class, nil, pl.r.Exhausted)
+	return pl.w.Explain(class, pl.w.Hits(class, nil), pl.r.Exhausted)
 }

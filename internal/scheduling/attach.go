@@ -37,8 +37,9 @@ type attachments struct {
 	made  map[int32]*madeVolumes // by pod
 	stock *stock
 
-	drivers []string // with a dimension, sorted
+	drivers []string // that some class counts, of itself or shared; sorted
 	learned map[typeDriver]int64
+	booked  []nodeSlots
 }
 
 type typeDriver struct{ typ, driver string }
@@ -126,6 +127,12 @@ func (a *attachments) setAttachDims() {
 			a.drivers = append(a.drivers, driver)
 		}
 	}
+	for i := range a.shared {
+		if d := a.shared[i].key.driver; !slices.Contains(a.drivers, d) {
+			a.drivers = append(a.drivers, d)
+		}
+	}
+	slices.Sort(a.drivers)
 	a.learned = map[typeDriver]int64{}
 	types := map[string]string{}
 	for i := range a.w.Snapshot.Nodes {

@@ -10,10 +10,22 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
+// nodeSlots are the volumes of one driver that a node that exists can still attach.
+type nodeSlots struct {
+	node   int
+	driver string
+	free   int64
+	// shared are the volumes that pods may bring, of those that are not there yet;
+	// admitted the ones whose slot is set aside. The node is closed to pods of the others.
+	shared, admitted []int32
+	revised          int
+}
+
 // bookVolumes writes what every node can still attach into Node.Free: its limit, less the
 // volumes of its pods, each once, and less what is attached for nobody and not gone yet
 // (kube-scheduler: NodeVolumeLimits). Shared volumes that pods may bring take their slot
-// beforehand; a node without a slot for one is closed to its pods.
+// beforehand, as long as one is left for pods with volumes of their own; reviseSlots
+// looks at what was made of that.
 func (w *World) bookVolumes() {
 	a := w.attach
 	if a == nil {
@@ -26,7 +38,7 @@ func (w *World) bookVolumes() {
 			}
 		}
 	}
-	if len(a.drivers) == 0 && len(a.shared) == 0 {
+	if len(a.drivers) == 0 {
 		return
 	}
 	csi := make(map[string]*snapshot.CSINode, len(w.Snapshot.CSINodes))
@@ -34,13 +46,16 @@ func (w *World) bookVolumes() {
 		csi[w.Snapshot.CSINodes[i].Name] = &w.Snapshot.CSINodes[i]
 	}
 	stale := a.stale()
-	reach := a.sharedReach()
-	for _, driver := range a.bookedDrivers() {
-		private := slices.ContainsFunc(w.Rules, func(r Rules) bool { return r.slots[attachPrefix+driver] > 0 && len(r.shared) == 0 })
+	reach := make([]packing.Bitset, len(a.shared))
+	for s := range a.shared {
+		reach[s] = a.reach(func(r *Rules) bool { return containsInt(r.shared, int32(s)) })
+	}
+	for _, driver := range a.drivers {
+		private := a.reach(func(r *Rules) bool { return r.slots[attachPrefix+driver] > 0 && len(r.shared) == 0 })
 		for i := range w.Nodes {
 			n := &w.Nodes[i]
 			on := a.on(n)
-			free := a.nodeLimit(n, csi[n.Name], driver)
+			free := a.nodeLimit(n, csi[n.Name], driver) - a.daemonVolumes(n, i, driver)
 			for key := range on {
 				if key.driver == driver {
 					free--
@@ -51,39 +66,142 @@ func (w *World) bookVolumes() {
 					free--
 				}
 			}
-			free = max(free-a.daemonVolumes(n, i, driver), 0)
-			spare := free
-			if private {
+			slots := nodeSlots{node: i, driver: driver, free: max(free, 0)}
+			spare := slots.free
+			if private.Has(i) {
 				spare--
 			}
 			for s := range a.shared {
-				key := a.shared[s].key
-				if key.driver != driver || on[key] || !reach[s].Has(i) {
+				if key := a.shared[s].key; key.driver != driver || on[key] || !reach[s].Has(i) {
 					continue
 				}
-				if spare <= 0 {
-					n.noRoom = append(n.noRoom, int32(s))
-					continue
+				slots.shared = append(slots.shared, int32(s))
+				if spare > 0 {
+					spare--
+					slots.admitted = append(slots.admitted, int32(s))
 				}
-				spare--
-				free--
 			}
-			n.Free = n.Free.With(attachPrefix+driver, free)
+			a.apply(&slots)
+			if len(slots.shared) > 0 {
+				a.booked = append(a.booked, slots)
+			}
 		}
 	}
 }
 
-// bookedDrivers are those that some class counts, in numbers of its own or as shared
-// volumes.
-func (a *attachments) bookedDrivers() []string {
-	out := slices.Clone(a.drivers)
-	for i := range a.shared {
-		if d := a.shared[i].key.driver; !slices.Contains(out, d) {
-			out = append(out, d)
+// apply writes what a node can attach of a driver.
+func (a *attachments) apply(s *nodeSlots) {
+	n := &a.w.Nodes[s.node]
+	n.Free = n.Free.With(attachPrefix+s.driver, s.free-int64(len(s.admitted)))
+	n.noRoom = slices.DeleteFunc(n.noRoom, func(v int32) bool { return containsInt(s.shared, v) })
+	for _, v := range s.shared {
+		if !containsInt(s.admitted, v) {
+			n.noRoom = append(n.noRoom, v)
 		}
 	}
-	slices.Sort(out)
-	return out
+}
+
+// maxSlotRevisions bounds how often a node's slots are given to others.
+const maxSlotRevisions = 2
+
+// reviseSlots gives slots of nodes that exist to pods that packing found no room for
+// there: those set aside for shared volumes that nobody brought, and those that pods with
+// volumes of their own left. It reports whether anything is different.
+func (w *World) reviseSlots(r *packing.Result) bool {
+	a := w.attach
+	if a == nil || len(a.booked) == 0 {
+		return false
+	}
+	// wanting are the classes that have pods on new nodes or nowhere.
+	wanting := map[int]bool{}
+	for _, u := range r.Unplaced {
+		wanting[u.Class] = true
+	}
+	for i := range r.Launches {
+		for _, c := range r.Launches[i].Contents {
+			wanting[c.Class] = true
+		}
+	}
+	rules := map[int]bool{}
+	for c := range wanting {
+		for _, m := range w.Classes[c].membersOf() {
+			rules[m.rules] = true
+		}
+	}
+	if len(rules) == 0 {
+		return false
+	}
+	used := map[int]map[string]int64{} // by node
+	brought := map[int][]int32{}
+	for _, p := range r.Placed {
+		i := w.Targets[p.Node]
+		for _, m := range w.Classes[p.Class].membersOf() {
+			rule := &w.Rules[m.rules]
+			for d, n := range rule.slots {
+				if used[i] == nil {
+					used[i] = map[string]int64{}
+				}
+				used[i][d] += n * int64(m.n) * int64(p.Count)
+			}
+			brought[i] = append(brought[i], rule.shared...)
+		}
+	}
+	changed := false
+	for k := range a.booked {
+		s := &a.booked[k]
+		dim := attachPrefix + s.driver
+		idle, have := false, s.admitted[:0:0]
+		for _, v := range s.admitted {
+			if containsInt(brought[s.node], v) {
+				have = append(have, v)
+			} else {
+				idle = true
+			}
+		}
+		spare := s.free - used[s.node][dim] - int64(len(have))
+		if s.revised == maxSlotRevisions || spare <= 0 {
+			continue
+		}
+		var want []int32
+		private := false
+		for rule := range rules {
+			private = private || w.Rules[rule].slots[dim] > 0
+			for _, v := range w.Rules[rule].shared {
+				if containsInt(s.shared, v) && !containsInt(s.admitted, v) && !containsInt(want, v) {
+					want = append(want, v)
+				}
+			}
+		}
+		if len(want) == 0 && !(private && idle) {
+			continue
+		}
+		slices.Sort(want)
+		have = append(have, want[:min(int64(len(want)), spare)]...)
+		slices.Sort(have)
+		s.admitted = have
+		s.revised++
+		a.apply(s)
+		changed = true
+	}
+	if changed {
+		w.readNodesAgain()
+	}
+	return changed
+}
+
+// readNodesAgain finds the nodes that pods with shared volumes may run on once more.
+func (w *World) readNodesAgain() {
+	every := packing.NewBitset(len(w.Targets))
+	for k := range w.Targets {
+		every.Set(k)
+	}
+	index := w.targetIndex()
+	for r := range w.Rules {
+		if len(w.Rules[r].shared) > 0 {
+			w.allow[r].nodes = w.allowNodes(&w.Rules[r], every, index)
+		}
+	}
+	w.hosts.bits = nil
 }
 
 // on are the volumes that the pods of a node attach.
@@ -157,21 +275,13 @@ func (a *attachments) openLimit(n *Node, class *snapshot.NodeClass, driver strin
 	return least
 }
 
-// sharedReach are, per shared volume, the nodes where its pods may run.
-func (a *attachments) sharedReach() []packing.Bitset {
+// reach are the nodes where pods under some of the rules may run.
+func (a *attachments) reach(of func(*Rules) bool) packing.Bitset {
 	w := a.w
-	out := make([]packing.Bitset, len(a.shared))
-	for s := range out {
-		out[s] = packing.NewBitset(len(w.Nodes))
-	}
+	out := packing.NewBitset(len(w.Nodes))
 	for r := range w.Rules {
-		rules := &w.Rules[r]
-		if len(rules.shared) == 0 {
-			continue
-		}
-		bits := w.nodes.match(rules, func(t *snapshot.Taint) bool { return Tolerates(rules.Spec.Tolerations, t) })
-		for _, s := range rules.shared {
-			bits.Members(out[s].Set)
+		if rules := &w.Rules[r]; of(rules) {
+			w.nodes.match(rules, func(t *snapshot.Taint) bool { return Tolerates(rules.Spec.Tolerations, t) }).Members(out.Set)
 		}
 	}
 	return out

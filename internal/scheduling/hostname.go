@@ -211,7 +211,9 @@ func (w *World) hostConstraints(p *packing.Problem, target []int32) {
 			case antiTerm:
 				for _, i := range list {
 					for _, o := range matched[k] {
-						apart(i, o, hard)
+						if hard || !w.relaxed(int(o), int32(k)) {
+							apart(i, o, hard)
+						}
 					}
 				}
 			case spreadTerm:
@@ -219,6 +221,18 @@ func (w *World) hostConstraints(p *packing.Problem, target []int32) {
 			}
 		}
 	}
+}
+
+// relaxed reports whether pods of a class had the same preference and have lost it:
+// others keep away from them no more, or nothing would be won.
+func (w *World) relaxed(class int, k int32) bool {
+	c := &w.Classes[class]
+	for i, s := range w.Rules[c.Rules].steps {
+		if s.term == k && (s.kind == stepAnti || s.kind == stepSpread) {
+			return c.level > i
+		}
+	}
+	return false
 }
 
 // spreadCaps makes caps of a hostname spread: one per group of classes that can meet on
@@ -274,7 +288,9 @@ func (w *World) spreadCaps(p *packing.Problem, k int32, carriers, matched []int3
 			continue
 		}
 		for _, i := range carriers {
-			apart(i, o, hard)
+			if hard || !w.relaxed(int(o), k) {
+				apart(i, o, hard)
+			}
 		}
 	}
 }

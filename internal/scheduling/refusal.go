@@ -122,7 +122,7 @@ func (d *dealer) describe(rules int, c *cell) refusal {
 			least := s.least(tm.minDomains)
 			note := ""
 			if s.domains < tm.minDomains {
-				note = fmt.Sprintf(", as minDomains %d asks for more than the %d there are", tm.minDomains, s.domains)
+				note = fmt.Sprintf(" (minDomains is %d, and there are %d)", tm.minDomains, s.domains)
 			} else {
 				for k, ok := range s.known {
 					if ok && s.count[k] == least {
@@ -131,7 +131,7 @@ func (d *dealer) describe(rules int, c *cell) refusal {
 					}
 				}
 			}
-			return refusal{plan.TopologySpreadUnmet, fmt.Sprintf("%s would have %d pods against %d%s, more than maxSkew %d", dm.names[v], s.count[v]+s.self, least, note, tm.maxSkew)}
+			return refusal{plan.TopologySpreadUnmet, fmt.Sprintf("would have %d pods against %d%s, and maxSkew is %d", s.count[v]+s.self, least, note, tm.maxSkew)}
 		}
 	case affinityTerm:
 		return refusal{plan.PodAffinityUnmet, fmt.Sprintf("no pod that podAffinity selects (%s) is there", describeSelector(tm.pods.sel))}

@@ -15,6 +15,7 @@ import (
 // domains new nodes will open.
 func (w *World) Revise(p *packing.Problem, r *packing.Result) bool {
 	changed := w.relax(r)
+	changed = w.reviseSlots(r) || changed
 	if w.topo == nil || len(w.topo.terms) == 0 {
 		return changed
 	}
@@ -78,6 +79,13 @@ func (w *World) lower(r *packing.Result, v *verification) bool {
 	if w.ceiling == nil {
 		w.ceiling = map[place]int{}
 	}
+	if w.lowerBy(r, nil) {
+		return true
+	}
+	return len(v.excess) > 0 && w.lowerBy(r, v.excess)
+}
+
+func (w *World) lowerBy(r *packing.Result, excess map[int]int) bool {
 	missing := make([]int, len(w.Classes))
 	limited := make([]bool, len(w.Classes))
 	for _, u := range r.Unplaced {
@@ -85,8 +93,14 @@ func (w *World) lower(r *packing.Result, v *verification) bool {
 		for _, h := range u.Limits {
 			limited[u.Class] = limited[u.Class] || h.Dim >= 0
 		}
+		if c := &w.Classes[u.Class]; c.dealt && limited[u.Class] {
+			if w.hits == nil {
+				w.hits = map[int][]packing.LimitHit{}
+			}
+			w.hits[w.baseOf(c)] = u.Limits
+		}
 	}
-	for c, n := range v.excess {
+	for c, n := range excess {
 		missing[c] += n
 		limited[c] = true
 	}
@@ -121,6 +135,16 @@ func (w *World) setCeiling(at place, n int) bool {
 	}
 	w.ceiling[at] = n
 	return true
+}
+
+// Hits are the limits that keep pods of a class from new nodes: those that packing met,
+// or met in an earlier round for pods that were not dealt again.
+func (w *World) Hits(class int, hits []packing.LimitHit) []packing.LimitHit {
+	c := &w.Classes[class]
+	if len(hits) > 0 || !c.dealt || c.cell != nil {
+		return hits
+	}
+	return w.hits[w.baseOf(c)]
 }
 
 // open makes a domain known to a spread: a node of the plan will be there.

@@ -12,8 +12,10 @@ import (
 func (w *World) Needs(class int) snapshot.Resources {
 	c := &w.Classes[class]
 	out := c.Requests
-	for k, n := range w.Rules[c.Rules].slots {
-		out = out.With(k, n*int64(c.PodsPerUnit()))
+	for _, m := range c.membersOf() {
+		for k, n := range w.Rules[m.rules].slots {
+			out = out.With(k, out.Get(k)+n*int64(m.n))
+		}
 	}
 	return out
 }
@@ -22,9 +24,14 @@ func (w *World) Needs(class int) snapshot.Resources {
 func (w *World) needs(c *Class, out []int64) []int64 {
 	n := len(out)
 	out = w.vector(&c.Requests, out)
-	if slots := w.Rules[c.Rules].slots; slots != nil {
-		for k, d := range w.Dims {
-			out[n+k] += slots[d] * int64(c.PodsPerUnit())
+	if w.attach == nil {
+		return out
+	}
+	for _, m := range c.membersOf() {
+		if slots := w.Rules[m.rules].slots; slots != nil {
+			for k, d := range w.Dims {
+				out[n+k] += slots[d] * int64(m.n)
+			}
 		}
 	}
 	return out
@@ -35,10 +42,17 @@ func (w *World) needs(c *Class, out []int64) []int64 {
 func (w *World) asks(c *Class, out []int64) []int64 {
 	n := len(out)
 	out = w.needs(c, out)
-	for _, s := range w.Rules[c.Rules].shared {
-		for k, d := range w.Dims {
-			if d == attachPrefix+w.attach.shared[s].key.driver {
-				out[n+k]++
+	var shared []int32
+	for _, m := range c.membersOf() {
+		for _, s := range w.Rules[m.rules].shared {
+			if containsInt(shared, s) {
+				continue
+			}
+			shared = append(shared, s)
+			for k, d := range w.Dims {
+				if d == attachPrefix+w.attach.shared[s].key.driver {
+					out[n+k]++
+				}
 			}
 		}
 	}
@@ -71,12 +85,12 @@ func (w *World) slotsLeft(t *Template, i int, driver string) int64 {
 
 // slotsFit reports whether a type of a template can attach the volumes of a unit.
 func (w *World) slotsFit(c *Class, t *Template, i int) bool {
-	slots := w.Rules[c.Rules].slots
-	if slots == nil {
+	if w.attach == nil {
 		return true
 	}
-	for d, n := range slots {
-		if driver, ok := strings.CutPrefix(d, attachPrefix); ok && n*int64(c.PodsPerUnit()) > max(0, w.slotsLeft(t, i, driver)) {
+	need := w.needs(c, nil)
+	for k, d := range w.Dims {
+		if driver, ok := strings.CutPrefix(d, attachPrefix); ok && need[k] > max(0, w.slotsLeft(t, i, driver)) {
 			return false
 		}
 	}

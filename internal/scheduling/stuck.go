@@ -41,7 +41,14 @@ func (d *dealer) stuck(u *unit) refusal {
 		return refusal{}
 	}
 	var out refusal
-	var parts []string
+	why := map[string][]string{} // domains by what is wrong there
+	var order []string
+	say := func(name, text string) {
+		if why[text] == nil {
+			order = append(order, text)
+		}
+		why[text] = append(why[text], name)
+	}
 	usable := false
 	for i := range set.cells {
 		c := &set.cells[i]
@@ -50,23 +57,29 @@ func (d *dealer) stuck(u *unit) refusal {
 			continue
 		}
 		usable = true
-		why := d.blockedIn(u, c)
-		if why.code == "" {
-			if !d.full(u, c) {
-				continue
+		block := d.blockedIn(u, c)
+		if block.code == "" {
+			if d.full(u, c) {
+				say(name, "the plan finds no more room there")
 			}
-			parts = append(parts, name+": the plan finds no more room there")
 			continue
 		}
 		if out.code == "" {
-			out.code = why.code
+			out.code = block.code
 		}
-		parts = append(parts, name+": "+why.detail)
+		say(name, block.detail)
 	}
 	if !usable || out.code == "" {
 		return refusal{}
 	}
+	parts := make([]string, len(order))
+	for i, text := range order {
+		parts[i] = strings.Join(why[text], ", ") + ": " + text
+	}
 	out.detail = strings.Join(parts, "; ")
+	if len(set.keys) == 1 {
+		out.detail = "over " + d.w.topo.domains[set.keys[0]].key + ": " + out.detail
+	}
 	return out
 }
 
@@ -102,10 +115,13 @@ func (d *dealer) cellName(set *cellSet, c *cell) string {
 	var parts []string
 	for _, k := range set.keys {
 		dm := d.w.topo.domains[k]
-		if v := c.dom[k]; v >= 0 {
-			parts = append(parts, dm.key+"="+dm.names[v])
-		} else {
+		switch v := c.dom[k]; {
+		case v < 0:
 			parts = append(parts, "no label "+dm.key)
+		case len(set.keys) == 1:
+			parts = append(parts, dm.names[v])
+		default:
+			parts = append(parts, dm.key+"="+dm.names[v])
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -79,6 +79,9 @@ func (w *World) assignments(p *Pool) [][]assigned {
 		out = append(out, a)
 		return true
 	}
+	for _, a := range w.spreadValues(p) {
+		add(a)
+	}
 	for i := range w.Rules {
 		if w.Rules[i].refused != "" {
 			continue
@@ -86,6 +89,11 @@ func (w *World) assignments(p *Pool) [][]assigned {
 		for _, alt := range w.Rules[i].forNew() {
 			for _, a := range askedValues(p, alt) {
 				add(a)
+			}
+			for _, also := range w.preferred(i) {
+				for _, a := range askedValues(p, slices.Concat(alt, also)) {
+					add(a)
+				}
 			}
 			for _, d := range w.Rules[i].Volumes {
 				for _, term := range d.Terms {
@@ -117,6 +125,46 @@ func (w *World) assignments(p *Pool) [][]assigned {
 		}
 		return 0
 	})
+	return out
+}
+
+// spreadValues are the values of open labels over which pods are spread: the pool can
+// bring each of them as a domain.
+func (w *World) spreadValues(p *Pool) [][]assigned {
+	if w.topo == nil {
+		return nil
+	}
+	var out [][]assigned
+	for i := range p.open {
+		o := &p.open[i]
+		if !slices.ContainsFunc(w.topo.terms, func(t term) bool { return t.key == o.key }) {
+			continue
+		}
+		values, complement := o.req.Values()
+		if complement {
+			continue
+		}
+		for _, v := range values[:min(len(values), maxValuesPerAlternative)] {
+			a := make([]assigned, len(p.open))
+			a[i] = assigned{true, v}
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// preferred are the preferred node affinity terms of a rules-key that are valid.
+func (w *World) preferred(rules int) [][]requirements.Requirement {
+	r := &w.Rules[rules]
+	if w.Snapshot.Settings.IgnorePreferences {
+		return nil
+	}
+	var out [][]requirements.Requirement
+	for i := range r.Spec.Preferred {
+		if alt, ok := preferredAlternative(r, i); ok {
+			out = append(out, alt)
+		}
+	}
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/packing"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/requirements"
 	"kerf.sh/kerf/internal/snapshot"
@@ -66,6 +67,7 @@ type World struct {
 	floors      [][]int       // by base class: pods that have lost so many preferences
 	ceiling     map[place]int // the most of a class that finds room in a cell, or in all
 	extra       map[extraKey][]int32
+	hits        map[int][]packing.LimitHit // by base class: limits met
 	strictHosts bool
 }
 
