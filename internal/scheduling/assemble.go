@@ -41,8 +41,7 @@ func (w *World) place(p *packing.Problem) {
 		w.topo = &topology{carry: make([]carried, len(w.Rules)), matched: make([][]int32, len(w.Rules)), byKey: map[string]int{}}
 	}
 	w.registerDomains()
-	if w.hosts.bits == nil || !w.hosts.strict && w.strictHosts {
-		w.hosts = hosts{strict: w.strictHosts}
+	if w.hosts.bits == nil {
 		w.readHosts()
 	}
 	rest := make([][]int32, len(w.base))

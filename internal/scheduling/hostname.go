@@ -12,8 +12,6 @@ type hosts struct {
 	caps  [][]hostCap
 	bits  []packing.Bitset // by target
 	zeros []int32
-	// strict tells that new nodes will count: see spareSkew.
-	strict bool
 }
 
 // hostCap is the most pods that one node may carry.
@@ -24,7 +22,8 @@ type hostCap struct {
 }
 
 // readHosts applies the hostname terms of pods that are planned and of pods that run to
-// the nodes that exist.
+// the nodes that exist. A node takes no more than maxSkew pods of a spread: a new node
+// can always be launched, and it has none (Karpenter: the least by hostname is 0).
 func (w *World) readHosts() {
 	t := w.topo
 	h := &w.hosts
@@ -79,7 +78,7 @@ func (w *World) readHosts() {
 			}
 			used := w.usedOn(k, target)
 			if w.matches(r, k) {
-				h.caps[r] = append(h.caps[r], hostCap{k, tm.maxSkew + w.spareSkew(r, k, used), used})
+				h.caps[r] = append(h.caps[r], hostCap{k, tm.maxSkew, used})
 				continue
 			}
 			for i, v := range used {
@@ -103,29 +102,6 @@ func (w *World) usedOn(k int32, target []int32) []int32 {
 		}
 	}
 	return used
-}
-
-// spareSkew is what the scheduler allows beyond maxSkew because every node that counts
-// has pods already. A new node that counts is empty, and then it allows nothing more.
-func (w *World) spareSkew(rules int, k int32, used []int32) int32 {
-	if w.strictHosts || len(w.Targets) < len(w.Nodes) {
-		return 0
-	}
-	tm := &w.topo.terms[k]
-	bits := w.counted(rules, tm)
-	least, n := int32(-1), int32(0)
-	for i, node := range w.Targets {
-		if bits.Has(node) {
-			n++
-			if least < 0 || used[i] < least {
-				least = used[i]
-			}
-		}
-	}
-	if n < tm.minDomains {
-		return 0
-	}
-	return max(least, 0)
 }
 
 // most are the caps on units of n pods of a rules-key.
@@ -277,9 +253,6 @@ func (w *World) spreadCaps(p *packing.Problem, k int32, carriers, matched []int3
 			cap.Weight = nil
 		}
 		if len(cap.Classes) > 0 {
-			if hard {
-				cap.Max += int(w.spareSkew(w.Classes[carriers[a]].Rules, k, usedOr(used, len(w.Targets))))
-			}
 			p.Caps = append(p.Caps, cap)
 		}
 	}
@@ -293,11 +266,4 @@ func (w *World) spreadCaps(p *packing.Problem, k int32, carriers, matched []int3
 			}
 		}
 	}
-}
-
-func usedOr(used []int32, n int) []int32 {
-	if used == nil {
-		return make([]int32, n)
-	}
-	return used
 }

@@ -19,10 +19,6 @@ func (w *World) Revise(p *packing.Problem, r *packing.Result) bool {
 	if w.topo == nil || len(w.topo.terms) == 0 {
 		return changed
 	}
-	if !w.strictHosts && len(r.Launches) > 0 && w.sparing() {
-		w.strictHosts = true
-		changed = true
-	}
 	v := w.verify(p, r)
 	for i := range v.opened {
 		changed = w.open(v.opened[i]) || changed
@@ -59,18 +55,6 @@ func (w *World) baseOf(c *Class) int {
 		return c.members[0].class
 	}
 	return c.base
-}
-
-// sparing reports whether some cap counts on it that every node has pods already.
-func (w *World) sparing() bool {
-	for _, list := range w.hosts.caps {
-		for i := range list {
-			if list[i].term != absent && list[i].max > w.topo.terms[list[i].term].maxSkew {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // lower sets ceilings where pods found no room, so that the next deal puts them

@@ -64,11 +64,10 @@ type World struct {
 	topo  *topology
 	hosts hosts
 	// What earlier rounds found out, see Revise.
-	floors      [][]int       // by base class: pods that have lost so many preferences
-	ceiling     map[place]int // the most of a class that finds room in a cell, or in all
-	extra       map[extraKey][]int32
-	hits        map[int][]packing.LimitHit // by base class: limits met
-	strictHosts bool
+	floors  [][]int       // by base class: pods that have lost so many preferences
+	ceiling map[place]int // the most of a class that finds room in a cell, or in all
+	extra   map[extraKey][]int32
+	hits    map[int][]packing.LimitHit // by base class: limits met
 }
 
 // extraKey is a spread term as pods of a rules-key see it.
