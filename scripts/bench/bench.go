@@ -112,6 +112,9 @@ func (b *bench) plan(c testCase) (report.Row, error) {
 		found := bound.Whole(columns, demand, p.Summary.LaunchPrice, searchBudget(w.N))
 		row.Bound = max(row.Bound, found.Total)
 	}
+	if len(shapes) > 1 && len(shapes) <= mostKinds {
+		row.Bound = max(row.Bound, bound.Contents(columns, kinds(shapes)).Total)
+	}
 	k := &report.Kerf{
 		Cost: costOf(run.cost, run.repeats), Stages: run.stages, Classes: run.classes,
 		RSSBefore: run.memory.Before, RSSPeak: run.memory.Peak,
@@ -142,6 +145,19 @@ func needs(shapes []workload.Shape) []bound.Vector {
 	out := make([]bound.Vector, len(shapes))
 	for i, s := range shapes {
 		out[i] = bound.Vector{bound.CPU: s.CPUMilli, bound.Memory: s.MemoryMiB << 20, bound.Pods: 1}
+	}
+	return out
+}
+
+// mostKinds is up to how many different requests a bound by contents is tried: its
+// program has a row for each. Many kinds fill nodes well, the relaxation is near then.
+const mostKinds = 80
+
+// kinds are the distinct requests of a workload with their numbers.
+func kinds(shapes []workload.Shape) []bound.Kind {
+	var out []bound.Kind
+	for i, need := range needs(shapes) {
+		out = append(out, bound.Kind{Need: need, Count: shapes[i].Count})
 	}
 	return out
 }
