@@ -138,14 +138,19 @@ func (b *board) volumesRefuse(p *snapshot.Pod, at *site) string {
 			}
 		}
 	}
+	// What is attached for no pod that is there counts beside the pod's own volumes, be
+	// they the same ones.
+	count := map[string]int64{}
 	all := map[string]string{}
-	for id, driver := range at.attached {
-		all[id] = driver
-	}
 	for _, o := range at.pods {
 		for _, u := range b.storage.uses(o) {
 			id, driver := u.id()
 			all[id] = driver
+		}
+	}
+	for id, driver := range at.attached {
+		if _, there := all[id]; !there {
+			count[driver]++
 		}
 	}
 	more := map[string]bool{}
@@ -157,7 +162,7 @@ func (b *board) volumesRefuse(p *snapshot.Pod, at *site) string {
 		all[id] = driver
 	}
 	for _, driver := range sortedKeys(more) {
-		n := int64(0)
+		n := count[driver]
 		for _, d := range all {
 			if d == driver {
 				n++

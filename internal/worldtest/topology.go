@@ -180,6 +180,9 @@ func (j *judge) reachable(p *snapshot.Pod, c *snapshot.TopologySpread, broad boo
 		return got
 	}
 	set := map[string]bool{}
+	if broad && c.TopologyKey == labelHostname {
+		set["one more node"] = true
+	}
 	for _, name := range sortedKeys(j.pools) {
 		v := j.pools[name]
 		for _, sup := range v.supplies {
@@ -192,7 +195,7 @@ func (j *judge) reachable(p *snapshot.Pod, c *snapshot.TopologySpread, broad boo
 				if d, ok := labelValue(labels, c.TopologyKey); ok {
 					set[d] = set[d] || d != unnamed
 				} else if c.TopologyKey == labelHostname {
-					set["a new node"] = true
+					set["one more node"] = true
 				}
 			}
 		}
@@ -202,8 +205,9 @@ func (j *judge) reachable(p *snapshot.Pod, c *snapshot.TopologySpread, broad boo
 	return j.reach[memo]
 }
 
-// accepts reports whether the plan with one pod put on another site still has an order;
-// domains count in the broad sense, so that only what is certain is held against a plan.
+// accepts reports whether the plan without a pod still has an order, and the pod may
+// come last on another site. Domains count in the broad sense, so that only what is
+// certain is held against a plan.
 func (j *judge) accepts(p *snapshot.Pod, name string, extra func(*board) *site) bool {
 	b, want := j.board(j.variants()[0])
 	b.reach = func(p *snapshot.Pod, c *snapshot.TopologySpread) []string { return j.reachable(p, c, true) }
@@ -217,7 +221,7 @@ func (j *judge) accepts(p *snapshot.Pod, name string, extra func(*board) *site) 
 		return false
 	}
 	want = slices.DeleteFunc(want, func(s seating) bool { return s.pod == p })
-	return b.seat(append(want, seating{p, at})) == nil
+	return b.seat(want) == nil && b.refuses(p, at) == ""
 }
 
 // acceptsNew is accepts for a node that the plan does not have. The answer depends on
