@@ -95,6 +95,7 @@ func (r *reader) addNodeClass(c *nodeClass, o object) *fieldError {
 		out.Reservations = append(out.Reservations, snapshot.CapacityReservation{
 			ID: c.ID, InstanceType: c.InstanceType, Zone: c.AvailabilityZone,
 			Type: orElse(c.ReservationType, "default"), State: orElse(c.State, "active"), Expires: when(c.EndTime),
+			Remaining: -1, // the status does not say
 		})
 	}
 	r.snap.NodeClasses = append(r.snap.NodeClasses, out)

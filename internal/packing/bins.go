@@ -40,6 +40,8 @@ type group struct {
 	all      []bin // before pruning
 	// exotic groups hold classes that only exotic types can host.
 	exotic bool
+	// counted groups are of classes that only counted offers can hold.
+	counted bool
 	sized  []int
 }
 

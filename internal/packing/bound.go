@@ -87,18 +87,23 @@ func (s *solver) bound(sigs []int, inLaunch []int64, live func(int) bool) Bound 
 		demand[r] = float64(v)
 	}
 	var caps, prices []int64
+	counted := s.countedOffers(sigs, live)
+	free := false // an offer that costs nothing and has no end
 	for t := range s.p.Templates {
 		if !live(t) {
 			continue
 		}
 		tm := &s.p.Templates[t]
 		best := make([]int64, len(tm.Types))
+		for ty := range best {
+			best[ty] = -1
+		}
 		any := false
 		for o := range tm.Offers {
 			for _, i := range sigs {
 				if of := s.sigs[i].offers; t < len(of) && of[t].Has(o) {
 					ty := tm.Offers[o].Type
-					if best[ty] == 0 || tm.Offers[o].Price < best[ty] {
+					if tm.Offers[o].Count == 0 && (best[ty] < 0 || tm.Offers[o].Price < best[ty]) {
 						best[ty] = tm.Offers[o].Price
 					}
 					any = true
@@ -111,6 +116,7 @@ func (s *solver) bound(sigs []int, inLaunch []int64, live func(int) bool) Bound 
 		}
 		b.Templates = append(b.Templates, t)
 		for ty, p := range best {
+			free = free || p == 0
 			if p > 0 {
 				caps = append(caps, tm.Types[ty].Alloc...)
 				prices = append(prices, p)
@@ -136,8 +142,17 @@ func (s *solver) bound(sigs []int, inLaunch []int64, live func(int) bool) Bound 
 	b.Duals = duals(s.d, caps, prices, demand)
 	b.Linear = total(b.Duals, demand)
 	b.Total = b.Linear
+	if free || len(prices) == 0 {
+		clear(b.Duals) // nothing is worth anything
+		b.Linear, b.Total = 0, 0
+		return b
+	}
 	if shapes == 1 {
-		s.shapeBound(&b, exact, prices, needs)
+		s.shapeBound(&b, exact, prices, needs, len(counted) > 0)
+	}
+	if len(counted) > 0 {
+		s.credit(&b, counted, needs[:s.d])
+		return b
 	}
 	// Closer bounds are worth their search only where there is something to close.
 	if price := s.priceOf(sigs); price > b.Total+b.Total/500 {
@@ -172,7 +187,7 @@ func total(y, demand []float64) int64 {
 }
 
 // shapeBound prices pods that are all alike by the best offer per pod that fits.
-func (s *solver) shapeBound(b *Bound, caps, prices, need []int64) {
+func (s *solver) shapeBound(b *Bound, caps, prices, need []int64, linear bool) {
 	best := math.Inf(1)
 	for i, p := range prices {
 		k := int64(b.Pods)
@@ -189,7 +204,9 @@ func (s *solver) shapeBound(b *Bound, caps, prices, need []int64) {
 		b.Kind, b.Total, b.Linear = BoundShape, t, t
 		clear(b.Duals)
 		b.Duals[slices.Index(s.p.Dims, "pods")] = best * (1 - 1e-9)
-		s.shapeOptimum(b, caps, prices, need)
+		if !linear {
+			s.shapeOptimum(b, caps, prices, need)
+		}
 	}
 }
 

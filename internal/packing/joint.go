@@ -129,6 +129,7 @@ func (s *solver) solveGroups(groups []*group, w int32) {
 		s.fillReserved(g, w)
 		s.fillSpare(g)
 	}
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return g.counted })
 	// Nodes that only some pods can justify come first: others may use their room.
 	special := slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return !g.exotic })
 	s.inTurn(special, w)

@@ -175,6 +175,9 @@ type Bound struct {
 	Total     int64 // micro-dollars per hour, rounded down
 	// Linear is what the duals prove alone: Demand x Duals, rounded down.
 	Linear int64
+	// Credit is what offers that exist a counted number of times (reservations) may
+	// save at these duals; Total and Linear are Demand x Duals less the credit.
+	Credit int64
 	// Demand and Duals by Dims, then the forced node count. A dual is in
 	// micro-dollars per hour and raw unit (millicore, byte, ...).
 	Demand []int64

@@ -42,7 +42,7 @@ type solver struct {
 	pis      map[int]float64  // by class: price of a pod in the first program over contents
 	rank     [][]int          // by template: offers, best first
 	groups   int              // solved so far
-	reserved map[[2]int]int64 // instances taken of a counted offer
+	reserved map[string]int64 // instances taken of counted offers, by reservation
 	scratch  []int64
 
 	capsOf  [][]capRef // by class; nil without caps
@@ -165,8 +165,9 @@ func (s *solver) groupsAt(w int32) []*group {
 	return out
 }
 
-// buildGroups turns one signature into at most two groups: classes that ordinary
-// types can hold, and those that only exotic types can.
+// buildGroups turns one signature into at most three groups: classes that ordinary
+// types can hold, those that only exotic types can, and those that only reservations
+// can.
 func (s *solver) buildGroups(sg *sig, w int32) []*group {
 	var plain, exotic []bin
 	for t := range s.p.Templates {
@@ -177,7 +178,8 @@ func (s *solver) buildGroups(sg *sig, w int32) []*group {
 		p, e := s.templateBins(t, sg.offers[t])
 		plain, exotic = append(plain, p...), append(exotic, e...)
 	}
-	if len(plain)+len(exotic) == 0 {
+	reserved := s.reservedBins(sg, w)
+	if len(plain)+len(exotic)+len(reserved) == 0 {
 		return nil
 	}
 	fits := func(bins []bin, need []int64) bool {
@@ -198,7 +200,7 @@ func (s *solver) buildGroups(sg *sig, w int32) []*group {
 		return top
 	}
 	top := topOf(plain)
-	var a, b []int
+	var a, b, only []int
 	for _, c := range sg.classes {
 		if s.left[c] == 0 || s.most[c] == 0 {
 			continue
@@ -209,6 +211,8 @@ func (s *solver) buildGroups(sg *sig, w int32) []*group {
 			a = append(a, c)
 		case len(exotic) > 0 && fits(exotic, need):
 			b = append(b, c)
+		case len(reserved) > 0 && fits(reserved, need):
+			only = append(only, c)
 		}
 	}
 	var out []*group
@@ -218,6 +222,11 @@ func (s *solver) buildGroups(sg *sig, w int32) []*group {
 	if len(b) > 0 {
 		g := s.newGroup(append(slices.Clone(plain), exotic...), b)
 		g.exotic = true
+		out = append(out, g)
+	}
+	if len(only) > 0 {
+		g := s.newGroup(reserved, only)
+		g.counted = true
 		out = append(out, g)
 	}
 	return out

@@ -65,6 +65,8 @@ const (
 	IncompleteReading Code = "IncompleteReading"
 
 	UndeclaredStartupTaint Code = "UndeclaredStartupTaint"
+	FeatureOff             Code = "FeatureOff"
+	ReservationUnknown     Code = "ReservationUnknown"
 )
 
 // Codes of requests that get no plan.

@@ -135,6 +135,10 @@ var codeRows = []CodeInfo{
 		"Give its type with --catalog."},
 	{IncompleteReading, KindWarning, "Something could not be read, so the plan is made on less than the whole cluster.",
 		"Mend what the detail names and plan again; until then nothing is removed."},
+	{FeatureOff, KindWarning, "An object uses a feature whose gate is off, so it changes nothing.",
+		"Set the gate in FEATURE_GATES that the detail names, or leave the object as it is."},
+	{ReservationUnknown, KindWarning, "The EC2NodeClass selects a capacity reservation, but nothing says how many of its instances are left, so it is not used.",
+		"Give the reservation with its count in a catalogue file (--catalog)."},
 	{UndeclaredStartupTaint, KindWarning, "A node that is starting carries a taint which its NodePool does not declare, so the pods that it was launched for cannot run there yet.",
 		"If the taint goes by itself, list it under spec.template.spec.startupTaints; else add it to spec.template.spec.taints."},
 

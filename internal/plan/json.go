@@ -90,6 +90,7 @@ type boundJSON struct {
 	Total  json.Number            `json:"pricePerHour"`
 	Kind   string                 `json:"kind"`
 	Linear json.Number            `json:"linearPricePerHour"`
+	Credit *json.Number           `json:"reservedCreditPerHour,omitempty"`
 	Demand map[string]json.Number `json:"demand"`
 	Duals  map[string]json.Number `json:"duals"`
 	Steps  map[string]json.Number `json:"steps"`
@@ -114,6 +115,10 @@ func boundToJSON(b *Bound) boundJSON {
 	out := boundJSON{
 		Pools: orEmpty(b.Pools), Pods: b.Pods, Total: dollars(b.Total), Kind: b.Kind, Linear: dollars(b.Linear),
 		Demand: rates(b.Demand, 1), Duals: rates(b.Duals, 1e-6), Steps: rates(b.Steps, 1),
+	}
+	if b.Credit > 0 {
+		d := dollars(b.Credit)
+		out.Credit = &d
 	}
 	for _, p := range b.Parts {
 		out.Parts = append(out.Parts, boundPartJSON{p.Pod, p.Pods, rates(p.Demand, 1), rates(p.Duals, 1e-6)})
@@ -144,6 +149,7 @@ type launchJSON struct {
 	Chosen      offerJSON         `json:"chosen"`
 	Worst       json.Number       `json:"worstPricePerHour"`
 	Options     []offerJSON       `json:"options"`
+	Static      bool              `json:"static,omitempty"`
 	Relaxed     []string          `json:"relaxed"`
 	Limited     string            `json:"limited,omitempty"`
 }
@@ -275,7 +281,7 @@ func launchesToJSON(ls []Launch) []launchJSON {
 			Name: l.Name, NodePool: l.NodePool, NodeClass: l.NodeClass, Pods: orEmpty(l.Pods),
 			Requests: quantities(l.Requests), Daemons: quantities(l.Daemons), Allocatable: quantities(l.Allocatable),
 			Labels: labels, Chosen: offerToJSON(&l.Chosen), Worst: dollars(l.Worst),
-			Relaxed: orEmpty(l.Relaxed), Limited: l.Limited,
+			Static: l.Static, Relaxed: orEmpty(l.Relaxed), Limited: l.Limited,
 		}
 		if i > 0 && sameList(ls[i-1].Options, l.Options) {
 			out[i].Options = out[i-1].Options

@@ -66,8 +66,11 @@ type Bound struct {
 	// Kind says how Total is proved: resources (Demand x Duals is all of it), shape and
 	// optimum (pods that are all alike), wholeNodes (every cheaper choice of nodes was
 	// searched), groups (Parts: pods under different rules have prices of their own),
-	// contents (Prices: no contents of an offer are worth more than it costs).
+	// contents (Prices: no contents of an offer are worth more than it costs), forced
+	// (nodes that static NodePools demand, each at the cheapest offer of its pool).
 	Kind string
+	// Credit is what capacity reservations may save at these duals, Total included.
+	Credit snapshot.Price
 	// Linear is what Demand x Duals proves alone, with capacities rounded down to Steps.
 	Linear snapshot.Price
 	// Steps are what every need is a multiple of, by resource, in the units of Demand.
@@ -120,6 +123,8 @@ type Launch struct {
 	Chosen      Offer
 	Options     []Offer // sorted by price, type, zone, capacity type; Chosen included
 	Worst       snapshot.Price
+	// Static: the node is one that a static NodePool is short of; pods are not the cause.
+	Static bool
 	// Relaxed lists the preferences that were dropped for pods of this launch.
 	Relaxed []string
 	// Limited says why there are fewer options than wished for; "" otherwise.

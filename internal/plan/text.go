@@ -112,7 +112,14 @@ func (t *report) incomplete() {
 func Outcome(p *Plan) string {
 	s := &p.Summary
 	total := s.PendingPods + p.Moving.Pods
-	if total == 0 {
+	short := ""
+	if n := p.staticLaunches(); n > 0 {
+		short = "tatic NodePools are short of " + Count(n, "node") + "."
+	}
+	switch {
+	case total == 0 && short != "":
+		return "No pod is pending; s" + short
+	case total == 0:
 		return "No pod is pending: there is nothing to launch."
 	}
 	placed := s.Placed + p.Moving.Placed
@@ -121,7 +128,7 @@ func Outcome(p *Plan) string {
 	if placed > 0 {
 		parts = append(parts, thousands(int64(placed))+" on nodes that are there or on their way")
 	}
-	if s.Launches > 0 {
+	if launched > 0 {
 		parts = append(parts, fmt.Sprintf("%s on %s", thousands(int64(launched)), Count(s.Launches, "new node")))
 	}
 	if s.Unschedulable > 0 {
@@ -131,7 +138,22 @@ func Outcome(p *Plan) string {
 	if p.Moving.Pods > 0 {
 		head += fmt.Sprintf(", %s of nodes that are going", thousands(int64(p.Moving.Pods)))
 	}
-	return head + ": " + strings.Join(parts, ", ") + "."
+	head += ": " + strings.Join(parts, ", ") + "."
+	if short != "" {
+		head += " S" + short
+	}
+	return head
+}
+
+// staticLaunches counts the launches that no pod is the cause of.
+func (p *Plan) staticLaunches() int {
+	n := 0
+	for i := range p.Launches {
+		if p.Launches[i].Static {
+			n++
+		}
+	}
+	return n
 }
 
 func (t *report) money() {

@@ -11,7 +11,7 @@ import (
 func (pl *planner) bounds() {
 	for i := range pl.r.Bounds {
 		b := &pl.r.Bounds[i]
-		out := plan.Bound{Pods: b.Pods, Total: b.Total, Kind: string(b.Kind), Linear: b.Linear, Demand: map[string]float64{}, Duals: map[string]float64{}}
+		out := plan.Bound{Pods: b.Pods, Total: b.Total, Kind: string(b.Kind), Linear: b.Linear, Credit: b.Credit, Demand: map[string]float64{}, Duals: map[string]float64{}}
 		for _, t := range b.Templates {
 			out.Pools = append(out.Pools, pl.w.Pools[pl.w.Templates[t].Pool].Spec.Name)
 		}
@@ -42,6 +42,7 @@ func (pl *planner) bounds() {
 		}
 		pl.out.Bounds = append(pl.out.Bounds, out)
 	}
+	pl.out.Bounds = append(pl.out.Bounds, pl.forced...)
 }
 
 // anyPod names the first pod of a class.

@@ -42,6 +42,11 @@ func identity(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *
 	for i := range w.Nodes {
 		d.str(w.Nodes[i].Name)
 		d.str(w.Nodes[i].Closed)
+		if l := w.Nodes[i].Launch; l != nil {
+			o := l.Template.Offer(l.Offer)
+			d.strs([]string{o.InstanceType, o.Zone, o.CapacityType, o.ReservationID})
+			d.num(o.Price)
+		}
 	}
 	for i := range p.Nodes {
 		d.str(p.Nodes[i].Name)
@@ -82,6 +87,10 @@ func identity(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *
 	for _, n := range w.Nominated {
 		d.str(s.Pods[n.Pod].Ref())
 		d.str(n.Node)
+	}
+	for _, v := range w.Missing {
+		d.str(v.Object)
+		d.str(string(v.Code))
 	}
 	for _, v := range w.Skipped {
 		d.str(v.Object)

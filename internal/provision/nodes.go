@@ -33,6 +33,9 @@ func (pl *planner) nodes() {
 	pl.out.Nodes = make([]plan.NodeUse, 0, len(pl.w.Nodes))
 	for i := range pl.w.Nodes {
 		n := &pl.w.Nodes[i]
+		if n.Launch != nil {
+			continue // it is a launch
+		}
 		u := plan.NodeUse{
 			Name: n.Name, NodePool: n.Pool, InFlight: n.InFlight(), Pods: n.Pods, Used: n.Used, Allocatable: n.Allocatable,
 			InstanceType: label(n, catalog.LabelInstanceType, "beta.kubernetes.io/instance-type"),

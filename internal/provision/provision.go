@@ -29,6 +29,9 @@ type planner struct {
 	r    *packing.Result
 	out  *plan.Plan
 	next []int // pods of each class given away so far
+	// static is what the plan puts on nodes that static pools are short of, by target.
+	static map[int]*staticContents
+	forced []plan.Bound // of their launches
 }
 
 // maxRounds is how often a problem is packed again with what was found out: pods that
@@ -127,6 +130,10 @@ func (pl *planner) placements() {
 	}
 	for _, p := range pl.r.Placed {
 		node := pl.p.Nodes[p.Node].Name
+		if pl.w.Nodes[pl.w.Targets[p.Node]].Launch != nil {
+			pl.onStatic(p)
+			continue
+		}
 		for _, i := range pl.take(p.Class, p.Count) {
 			if !pl.displace(i, node) {
 				pl.out.Placements = append(pl.out.Placements, plan.Placement{Pod: pl.ref(i), Node: node})
@@ -183,6 +190,7 @@ func (pl *planner) launches() {
 		pl.out.Launches = append(pl.out.Launches, out)
 		prev = l
 	}
+	pl.staticLaunches()
 	// By pool; within one the numbers go up already.
 	slices.SortStableFunc(pl.out.Launches, func(a, b plan.Launch) int { return strings.Compare(a.NodePool, b.NodePool) })
 }
@@ -211,9 +219,7 @@ func sameInts(a, b []int) bool {
 }
 
 func (pl *planner) offer(template, o int) plan.Offer {
-	t := &pl.p.Templates[template]
-	f := &t.Offers[o]
-	return plan.Offer{InstanceType: t.Types[f.Type].Name, Zone: f.Zone, CapacityType: f.Capacity, Price: f.Price, ReservationID: f.Reservation}
+	return pl.w.Templates[template].Offer(o)
 }
 
 func (pl *planner) options(l *packing.Launch) []plan.Offer {
@@ -221,11 +227,13 @@ func (pl *planner) options(l *packing.Launch) []plan.Offer {
 	for i, o := range l.Options {
 		out[i] = pl.offer(l.Template, o)
 	}
-	slices.SortFunc(out, func(a, b plan.Offer) int {
-		return cmp.Or(cmp.Compare(a.Price, b.Price), strings.Compare(a.InstanceType, b.InstanceType),
-			strings.Compare(a.Zone, b.Zone), strings.Compare(a.CapacityType, b.CapacityType), strings.Compare(a.ReservationID, b.ReservationID))
-	})
+	slices.SortFunc(out, compareOffers)
 	return out
+}
+
+func compareOffers(a, b plan.Offer) int {
+	return cmp.Or(cmp.Compare(a.Price, b.Price), strings.Compare(a.InstanceType, b.InstanceType),
+		strings.Compare(a.Zone, b.Zone), strings.Compare(a.CapacityType, b.CapacityType), strings.Compare(a.ReservationID, b.ReservationID))
 }
 
 // times multiplies a request, saturating.

@@ -203,7 +203,14 @@ func (pl *planner) explainPool(name string) []plan.Line {
 	}
 	p := &pl.w.Pools[at]
 	lines := []plan.Line{line("Weight %d, NodeClass %s.", p.Spec.Weight, p.Spec.ClassRef.Name)}
-	if p.Code != "" {
+	if p.Code == plan.NodePoolStatic && pl.s.Settings.StaticCapacity {
+		lines = append(lines, line("It is static: it keeps %s, whatever the pods.", plan.Count(int(*p.Spec.Replicas), "node")))
+		for _, v := range pl.w.Missing {
+			if v.Object == "nodepool/"+name {
+				lines = append(lines, line("%s: %s.", v.Code, v.Detail))
+			}
+		}
+	} else if p.Code != "" {
 		lines = append(lines, line("It launches nothing (%s): %s.", p.Code, p.Detail))
 	} else {
 		types, offers := p.Size()

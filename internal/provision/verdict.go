@@ -15,6 +15,7 @@ import (
 func (pl *planner) unplaced() {
 	pl.out.Verdicts = append(pl.out.Verdicts, pl.w.Skipped...)
 	pl.out.Verdicts = append(pl.out.Verdicts, pl.w.Refused...)
+	pl.out.Verdicts = append(pl.out.Verdicts, pl.w.Missing...)
 	for i := range pl.r.Unplaced {
 		u := &pl.r.Unplaced[i]
 		v := pl.verdict(u.Class, u.Limits)

@@ -34,6 +34,9 @@ func (w *World) explainFree(class, pool int, hits []packing.LimitHit, exhausted 
 	if detail := w.minValuesFor(class, pool); detail != "" {
 		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.MinValuesUnmet, Detail: detail}}
 	}
+	if detail := w.reservedOnly(class, pool); detail != "" {
+		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.NoOffering, Detail: detail}}
+	}
 	if exhausted {
 		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.StepLimit, Detail: "the search stopped at its work budget before it placed the pod; raise KERF_WORK"}}
 	}

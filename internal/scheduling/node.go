@@ -15,7 +15,10 @@ type Node struct {
 	Name  string
 	Node  *snapshot.Node      // nil: in flight
 	Claim *snapshot.NodeClaim // nil: not ours, or its claim is not in the snapshot
-	Pool  string
+	// Launch is what this plan launches for a static pool: neither Node nor claim is
+	// there yet. nil for every other node.
+	Launch *Static
+	Pool   string
 	// Initialized nodes are judged by what the Node says. Before that startup and
 	// ephemeral taints do not count and missing quantities are the claim's.
 	Initialized bool
@@ -43,8 +46,8 @@ type Node struct {
 	running   []string // DaemonSets that have a pod there, namespace/name
 }
 
-// InFlight reports whether the Node does not exist yet.
-func (n *Node) InFlight() bool { return n.Node == nil }
+// InFlight reports whether the Node of a claim does not exist yet.
+func (n *Node) InFlight() bool { return n.Node == nil && n.Claim != nil }
 
 // readNodes joins nodes and claims, and books the pods on them.
 func (w *World) readNodes() {
@@ -66,7 +69,14 @@ func (w *World) readNodes() {
 			w.Nodes = append(w.Nodes, w.inFlight(c))
 		}
 	}
+	w.planStatic()
 	slices.SortStableFunc(w.Nodes, func(a, b Node) int {
+		if (a.Launch != nil) != (b.Launch != nil) {
+			return btoi(a.Launch != nil) - btoi(b.Launch != nil)
+		}
+		if a.Launch != nil {
+			return 0 // they are in order
+		}
 		if a.Initialized != b.Initialized {
 			if a.Initialized {
 				return -1

@@ -118,6 +118,7 @@ func (w *World) remembered() map[int32]*snapshot.Nomination {
 func (w *World) sketch() *World {
 	s := *w.Snapshot
 	s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p snapshot.Pod) bool { return p.NodeName == "" })
+	s.Settings.StaticCapacity = false // what is not there yet was given to nobody
 	out := &World{Snapshot: &s, Catalog: w.Catalog, universes: w.universes, Dims: []string{snapshot.CPU, snapshot.Memory, snapshot.Pods}}
 	out.order = podOrder(s.Pods)
 	out.setLimitDims()

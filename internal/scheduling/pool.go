@@ -80,8 +80,10 @@ func (w *World) readPool(p *Pool) {
 		return
 	}
 	if n.Replicas != nil {
-		p.refuse(plan.NodePoolStatic, fmt.Sprintf("a static pool keeps %s and launches none for pods", plan.Count(int(*n.Replicas), "node")))
-		return
+		defer w.readStatic(p)
+		if !w.Snapshot.Settings.StaticCapacity {
+			return
+		}
 	}
 	if errs := requirements.ValidatePool(n.Requirements, n.TemplateLabels, n.Taints, n.StartupTaints); len(errs) > 0 {
 		p.refuse(plan.NodePoolInvalid, joinErrors(errs))
@@ -150,8 +152,33 @@ func (w *World) readClass(p *Pool) bool {
 	if first && !p.Class.HasStatus {
 		w.warn("nodeclass/"+name, plan.ClassNotResolved, "no status: planned with every zone of the catalogue and the images that its alias implies")
 	}
+	if first {
+		w.warnReservations(p.Class)
+	}
 	p.u = u
 	return true
+}
+
+// warnReservations remarks on reservations of a class whose size nothing tells: the
+// status of an EC2NodeClass does not, a catalogue file can.
+func (w *World) warnReservations(c *snapshot.NodeClass) {
+	if !w.Snapshot.Settings.ReservedCapacity {
+		return
+	}
+	var unknown []string
+	for i := range c.Reservations {
+		r := &c.Reservations[i]
+		at, ok := slices.BinarySearchFunc(w.Catalog.Types, r.InstanceType, func(t catalog.InstanceType, name string) int { return strings.Compare(t.Name, name) })
+		known := r.Remaining >= 0 || ok && slices.ContainsFunc(w.Catalog.Types[at].Offerings, func(o catalog.Offering) bool {
+			return o.Reservation != nil && o.Reservation.ID == r.ID
+		})
+		if !known {
+			unknown = append(unknown, r.ID)
+		}
+	}
+	if len(unknown) > 0 {
+		w.warn("nodeclass/"+c.Name, plan.ReservationUnknown, fmt.Sprintf("how many instances are left of %s is not known, so none is used: a catalogue file can say it (offerings[].reservation.remaining)", strings.Join(unknown, ", ")))
+	}
 }
 
 func joinErrors(errs []error) string {

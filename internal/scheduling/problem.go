@@ -115,7 +115,7 @@ func (w *World) packTemplate(t *Template) packing.Template {
 		f := &t.u.offers[of]
 		out.Offers[o] = packing.Offer{Type: int(t.offerType[o]), Zone: f.zone, Capacity: f.capacity, Price: f.price, Rank: 1}
 		if f.capacity == catalog.Reserved {
-			out.Offers[o].Rank, out.Offers[o].Count, out.Offers[o].Reservation = 0, f.count, f.reservation
+			out.Offers[o].Rank, out.Offers[o].Count, out.Offers[o].Reservation = 0, f.count-w.reserved[f.reservation], f.reservation
 		}
 	}
 	if !w.Snapshot.Settings.MinValuesBestEffort {
@@ -157,8 +157,16 @@ func minValues(p *Pool, t *Template) []packing.MinValues {
 // checkMinValues refuses a pool whose types cannot bring the variety that it asks
 // for, whatever the pod.
 func (w *World) checkMinValues(p *Pool, t *Template) bool {
+	code, detail := w.minValuesUnmet(p, t)
+	if code != "" {
+		p.refuse(code, detail)
+	}
+	return code == ""
+}
+
+func (w *World) minValuesUnmet(p *Pool, t *Template) (plan.Code, string) {
 	if w.Snapshot.Settings.MinValuesBestEffort {
-		return true
+		return "", ""
 	}
 	for _, mv := range minValues(p, t) {
 		seen := map[int32]bool{}
@@ -168,11 +176,10 @@ func (w *World) checkMinValues(p *Pool, t *Template) bool {
 			}
 		}
 		if len(seen) < mv.Min {
-			p.refuse(plan.MinValuesUnmet, fmt.Sprintf("%s: minValues %d, but its types with an offer bring %d", mv.Key, mv.Min, len(seen)))
-			return false
+			return plan.MinValuesUnmet, fmt.Sprintf("%s: minValues %d, but its types with an offer bring %d", mv.Key, mv.Min, len(seen))
 		}
 	}
-	return true
+	return "", ""
 }
 
 // allowances evaluates every rules-key once.

@@ -5,6 +5,7 @@ import (
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/packing"
+	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/requirements"
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -46,6 +47,7 @@ func (w *World) buildTemplates() {
 			continue
 		}
 		kinds := w.kinds()
+		w.dropReserved(p)
 		for k, labels := range w.variants(p) {
 			t := newTemplate(p.u, p.Spec.Taints, labels, p.types, p.offers)
 			t.Pool = i
@@ -268,6 +270,16 @@ func (t *Template) NodeLabels(o int) map[string]string {
 	}
 	for k, v := range t.Labels {
 		out[k] = v
+	}
+	return out
+}
+
+// Offer is an offer of the template as plans show it.
+func (t *Template) Offer(o int) plan.Offer {
+	of := &t.u.offers[t.offers[o]]
+	out := plan.Offer{InstanceType: t.u.types[of.typ].Type.Name, Zone: of.zone, CapacityType: of.capacity, Price: of.price}
+	if of.capacity == catalog.Reserved {
+		out.ReservationID = of.reservation
 	}
 	return out
 }

@@ -125,7 +125,9 @@ func reservedOffer(s *snapshot.Snapshot, class *snapshot.NodeClass, typ int32, r
 	switch {
 	case !s.Settings.ReservedCapacity:
 		o.why = "reserved capacity is switched off"
-	case r.Remaining <= 0:
+	case r.Remaining < 0:
+		o.why = "how many instances reservation " + r.ID + " has left is not known"
+	case r.Remaining == 0:
 		o.why = "reservation " + r.ID + " is used up"
 	case r.State == "expiring", r.Type == "capacity-block" && !r.Expires.IsZero() && r.Expires.Sub(s.Now) < expiringBlock:
 		o.why = "reservation " + r.ID + " ends soon"

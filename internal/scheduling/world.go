@@ -37,6 +37,8 @@ type World struct {
 	Skipped  []plan.Verdict
 	Refused  []plan.Verdict
 	Warnings []plan.Warning
+	// Missing are static pools that get fewer nodes than they should have.
+	Missing []plan.Verdict
 	// Displaced is how many pods in Classes still run, on nodes that are going.
 	Displaced int
 
@@ -55,6 +57,7 @@ type World struct {
 	universes map[string]*universe
 	daemons   []daemon
 	nodes     nodeTable
+	reserved  map[string]int64      // instances of reservations that static pools take
 	allow     []allowance           // by rules
 	explain   map[int]*explainTable // by pool
 
@@ -160,6 +163,9 @@ func (w *World) setDims() {
 func (w *World) setLimitDims() {
 	limits := map[string]bool{}
 	for i := range w.Snapshot.NodePools {
+		if w.Snapshot.NodePools[i].Replicas != nil {
+			continue // no pod has a node launched there
+		}
 		for k := range w.Snapshot.NodePools[i].Limits {
 			limits[k] = true
 		}

@@ -122,6 +122,6 @@ type CapacityReservation struct {
 	Zone         string    `json:"zone"`
 	Type         string    `json:"type,omitempty"` // default, capacity-block
 	State        string    `json:"state,omitempty"`
-	Remaining    int64     `json:"remaining,omitempty"`
+	Remaining    int64     `json:"remaining,omitempty"` // instances that are left; -1 = not known
 	Expires      time.Time `json:"expires,omitzero"`
 }

@@ -130,7 +130,10 @@ func Dollars(micro int64) string {
 func short(ref string) string { return strings.Replace(ref, "default/", "", 1) }
 
 func pods(refs []string) string {
-	if len(refs) == 1 {
+	switch len(refs) {
+	case 0:
+		return "no pods"
+	case 1:
 		return "pod " + short(refs[0])
 	}
 	return fmt.Sprintf("%d pods %s", len(refs), compress(refs))

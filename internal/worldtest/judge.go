@@ -65,6 +65,8 @@ func check(j *judge) []string {
 	p := j.p
 	j.accounting()
 	j.nominations()
+	j.static()
+	j.reservations()
 	j.existing()
 	for i := range p.Launches {
 		j.launch(&p.Launches[i])
@@ -83,6 +85,8 @@ func CheckLaunches(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) []str
 	j := newJudge(s, c, p)
 	j.accounting()
 	j.nominations()
+	j.static()
+	j.reservations()
 	j.existing()
 	for i := range p.Launches {
 		j.launch(&p.Launches[i])

@@ -3,10 +3,13 @@ package worldtest
 import (
 	"fmt"
 	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -18,8 +21,10 @@ import (
 //	workload web kind=Deployment replicas=10 cpu=1 ...         the options of pod
 //	nomination web node=n1 until=12:05                         what the ledger remembers of a pod
 //
-// A pod of another namespace than default is named by ns=. A class's reservations are
-// reservations=cr-1:m5.large:z-a:2,... (id, type, zone, how many are left).
+//	reservation cr-1 type=m5.large zone=z-a left=2 price=0     in the catalogue; block ends=12:30
+//
+// A pod of another namespace than default is named by ns=. A class selects reservations
+// with reservations=cr-1:m5.large:z-a,... (id, type, zone).
 func (w *World) addFeature(l *opts) (bool, error) {
 	var m obj
 	var err error
@@ -34,6 +39,8 @@ func (w *World) addFeature(l *opts) (bool, error) {
 		m, err = workloadManifest(l)
 	case "nomination":
 		return true, w.addNomination(l)
+	case "reservation":
+		return true, w.addReservation(l)
 	default:
 		return false, nil
 	}
@@ -160,21 +167,46 @@ func reservationsOf(l *opts) ([]obj, error) {
 	var out []obj
 	for _, r := range l.list("reservations") {
 		parts := strings.Split(r, ":")
-		if len(parts) < 4 {
-			return nil, fmt.Errorf("reservation %s: want id:type:zone:count", r)
+		if len(parts) != 3 {
+			return nil, fmt.Errorf("reservation %s: want id:type:zone", r)
 		}
-		n, err := strconv.Atoi(parts[3])
-		if err != nil {
-			return nil, fmt.Errorf("reservation %s: %w", r, err)
-		}
-		one := obj{
-			"id": parts[0], "instanceType": parts[1], "availabilityZone": parts[2], "availableInstanceCount": n,
+		out = append(out, obj{
+			"id": parts[0], "instanceType": parts[1], "availabilityZone": parts[2],
 			"reservationType": "default", "state": "active", "ownerID": "012345678901", "instanceMatchCriteria": "targeted",
-		}
-		if len(parts) > 4 {
-			one["reservationType"] = parts[4]
-		}
-		out = append(out, one)
+		})
 	}
 	return out, nil
+}
+
+// addReservation gives a type of the catalogue a reserved offering.
+func (w *World) addReservation(l *opts) error {
+	i := slices.IndexFunc(w.Catalog.Types, func(t catalog.InstanceType) bool { return t.Name == l.get("type") })
+	if i < 0 {
+		return fmt.Errorf("type %s is not in the catalogue", l.get("type"))
+	}
+	left, err := strconv.ParseInt(l.or("left", "1"), 10, 64)
+	if err != nil {
+		return fmt.Errorf("option left: %w", err)
+	}
+	price, err := strconv.ParseFloat(l.or("price", "0"), 64)
+	if err != nil {
+		return fmt.Errorf("option price: %w", err)
+	}
+	zone := l.or("zone", "z-a")
+	r := &catalog.Reservation{ID: l.name, Type: "default", Remaining: left}
+	if l.has("block") {
+		r.Type = "capacity-block"
+	}
+	if l.has("ends") {
+		at, err := time.Parse("15:04", l.get("ends"))
+		if err != nil {
+			return fmt.Errorf("option ends: %w", err)
+		}
+		r.Expires = time.Date(Clock.Year(), Clock.Month(), Clock.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
+	}
+	t := &w.Catalog.Types[i]
+	t.Offerings = append(slices.Clone(t.Offerings), catalog.Offering{
+		Zone: zone, ZoneID: ZoneID(zone), CapacityType: catalog.Reserved, Price: int64(math.Round(price * 1e6)), Available: true, Reservation: r,
+	})
+	return nil
 }

@@ -20,7 +20,9 @@ func (j *judge) launch(l *plan.Launch) {
 		return
 	}
 	pods := j.inLaunch[l.Name]
-	if len(pods) == 0 {
+	if static := pool.pool.Replicas != nil; static != l.Static {
+		j.fail("launch %s: static is %t", l.Name, l.Static)
+	} else if len(pods) == 0 && !static {
 		j.fail("launch %s has no pods", l.Name)
 	}
 	if !slices.IsSorted(l.Pods) {
@@ -82,7 +84,7 @@ func rankOf(o plan.Offer) int {
 
 func (v *poolView) find(o plan.Offer) *Supply {
 	for _, s := range v.supplies {
-		if s.Type == o.InstanceType && s.Zone == o.Zone && s.Capacity == o.CapacityType && s.Price == o.Price {
+		if s.Type == o.InstanceType && s.Zone == o.Zone && s.Capacity == o.CapacityType && s.Price == o.Price && s.Reservation == o.ReservationID {
 			return s
 		}
 	}
@@ -157,7 +159,7 @@ func (j *judge) chosen(l *plan.Launch, sup *Supply, pods []*snapshot.Pod) {
 		if o.before(sup) >= 0 {
 			break
 		}
-		if (o.Exotic && !sup.Exotic) || !does(o) {
+		if (o.Exotic && !sup.Exotic) || j.usedUp(o) || !does(o) {
 			continue
 		}
 		j.fail("launch %s: chosen is %s %s %s at %d, but %s %s %s at %d holds the same pods", l.Name,

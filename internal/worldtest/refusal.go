@@ -92,9 +92,12 @@ func (j *judge) within(sup *Supply) bool {
 // say nothing of may take any value, so it must work with each. What test refuses is
 // left out; nil refuses nothing.
 func (j *judge) hosts(v *poolView, pods []*snapshot.Pod, limits bool, test offerTest) *Supply {
+	if v.pool.Replicas != nil {
+		return nil // static
+	}
 	for _, exotic := range []bool{false, true} {
 		for _, sup := range v.supplies {
-			if sup.Exotic != exotic || (limits && !j.within(sup)) {
+			if sup.Exotic != exotic || j.usedUp(sup) || (limits && !j.within(sup)) {
 				continue
 			}
 			chosen, works := 0, 0
@@ -124,8 +127,8 @@ func selectsAll(pods []*snapshot.Pod, labels map[string]string) bool {
 func (j *judge) weights() {
 	for _, l := range j.p.Launches {
 		own := j.pools[l.NodePool]
-		if own == nil {
-			continue
+		if own == nil || l.Static {
+			continue // no pod is its cause
 		}
 		var owners []*snapshot.Pod
 		for _, p := range j.inLaunch[l.Name] {

@@ -19,6 +19,9 @@ type Supply struct {
 	Capacity string
 	Price    int64
 	Rank     int // 0 reserved, 1 everything else
+	// Reservation and how many instances it has left, of reserved supplies.
+	Reservation string
+	Left        int64
 	// Labels of a node of it, open custom labels left out.
 	Labels map[string]string
 	// Size counts against limits; Alloc is allocatable, daemonset pods not taken off.
@@ -69,7 +72,7 @@ func views(s *snapshot.Snapshot, c *catalog.Catalog) map[string]*poolView {
 			v.minValues[stable(r.Key)] = max(v.minValues[stable(r.Key)], r.MinValues)
 		}
 		class := classOf(s, p)
-		if class == nil || p.Replicas != nil || !p.Deleting.IsZero() || notReady(p.Conditions) {
+		if class == nil || p.Replicas != nil && !s.Settings.StaticCapacity || !p.Deleting.IsZero() || notReady(p.Conditions) {
 			continue
 		}
 		if _, ok := resolved[class.Name]; !ok {
@@ -111,7 +114,7 @@ func suppliesOf(s *snapshot.Snapshot, p *snapshot.NodePool, class *snapshot.Node
 	var out []*Supply
 	limits := attachLimits(s, r.Type.Name, r.Type.EBSVolumes(devicesOf(class)))
 	for _, o := range r.Type.Offerings {
-		if !o.Available || !classHasZone(class, o.Zone) {
+		if !o.Available || !classHasZone(class, o.Zone) || !reservationOpen(s, class, &o) {
 			continue
 		}
 		labels := maps.Clone(r.Labels)
@@ -137,6 +140,11 @@ func suppliesOf(s *snapshot.Snapshot, p *snapshot.NodePool, class *snapshot.Node
 		}
 		if o.CapacityType == "reserved" {
 			sup.Rank = 0
+			if o.Reservation != nil {
+				sup.Reservation, sup.Left = o.Reservation.ID, o.Reservation.Remaining
+				labels["karpenter.k8s.aws/capacity-reservation-id"] = o.Reservation.ID
+				labels["karpenter.k8s.aws/capacity-reservation-type"] = o.Reservation.Type
+			}
 		}
 		out = append(out, sup)
 	}
