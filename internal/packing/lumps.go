@@ -188,6 +188,23 @@ func (l *lumps) newChest() *chest {
 	return newChest(l.g.d, items, fluids, l.g.cap(len(l.g.bins)/2))
 }
 
+// remember keeps the price of a pod per class, for the proof of a bound: what small
+// pods are worth in the mix of fluids that gives the least for their shape.
+func (l *lumps) remember(s *solver) {
+	if s.pis == nil {
+		s.pis = map[int]float64{}
+	}
+	for i, c := range l.large {
+		s.pis[l.g.classes[c]] = max(l.pi[i], 0)
+	}
+	ch := l.newChest()
+	for _, f := range l.fluids {
+		for _, c := range f.classes {
+			s.pis[l.g.classes[c]] = ch.cut(len(ch.items), l.g.req(c))
+		}
+	}
+}
+
 // largeOf lists the classes of a group that are large for the nodes it would use at
 // prices y, largest first.
 func (g *group) largeOf(count []int, y []float64) (large, small []int) {
@@ -230,7 +247,7 @@ func (s *solver) bulkLumps(g *group, left []int) (out []pattern, lp float64) {
 	sub := g.promising(y, left, 0.09)
 	large, small := sub.largeOf(left, y)
 	fluids := sub.fluidsOf(small, left)
-	plan, lp := dive(sub, large, fluids, left, y, lumpRest)
+	plan, lp := s.dive(sub, large, fluids, left, y)
 	if len(plan) == 0 {
 		return nil, lp
 	}
@@ -294,8 +311,8 @@ func (g *group) plain() bool {
 const lumpRest = 3
 
 // dive rounds the program: it takes whole copies of its columns, else one of the most
-// used, and solves again for what is left, until that is no more than rest nodes.
-func dive(g *group, large []int, fluids []fluid, count []int, y []float64, rest float64) (out []filling, lp float64) {
+// used, and solves again for what is left, until that is no more than a few nodes.
+func (s *solver) dive(g *group, large []int, fluids []fluid, count []int, y []float64) (out []filling, lp float64) {
 	left := slices.Clone(count)
 	fluids = slices.Clone(fluids)
 	take := func(f filling) {
@@ -318,8 +335,9 @@ func dive(g *group, large []int, fluids []fluid, count []int, y []float64, rest 
 			gain = diveGain
 		}
 		l.optimize(y, gain)
-		if lp == 0 {
+		if known == nil {
 			lp = l.value()
+			l.remember(s)
 		}
 		known = l.useful()
 		nodes, taken := 0.0, false
@@ -340,7 +358,7 @@ func dive(g *group, large []int, fluids []fluid, count []int, y []float64, rest 
 		if taken {
 			continue
 		}
-		if nodes <= rest || best < 0 {
+		if nodes <= lumpRest || best < 0 {
 			return out, lp
 		}
 		take(l.cols[best])
