@@ -30,25 +30,52 @@ type run struct {
 func (w *World) readGuards() {
 	t, s := w.topo, w.Snapshot
 	t.guards = map[int32][]int32{}
-	var last *snapshot.Pod
-	var terms []int32
+	type known struct {
+		rep   *snapshot.Pod
+		terms []int32
+	}
+	byHash := map[uint64][]known{}
+	same := func(p, q *snapshot.Pod) bool {
+		return p.Namespace == q.Namespace && sameSet(p.Spec.Anti, q.Spec.Anti, sameAffinity) && t.sameKeys(p, q)
+	}
+	var last known
 	for _, i := range w.order {
 		p := &s.Pods[i]
 		if len(p.Spec.Anti) == 0 || p.NodeName == "" || p.Terminal() {
 			continue
 		}
-		if last == nil || last.Namespace != p.Namespace || !sameSet(last.Spec.Anti, p.Spec.Anti, sameAffinity) || !t.sameKeys(last, p) {
-			last, terms = p, nil
-			for k := range p.Spec.Anti {
-				if a := &p.Spec.Anti[k]; a.Weight == 0 {
-					terms = append(terms, t.intern(term{kind: antiTerm, key: a.TopologyKey, pods: affinityMatcher(p, a)}))
+		if last.rep == nil || !same(last.rep, p) {
+			h := mix(t.hashLabels(p), hashAffinity(p.Spec.Anti))
+			list := byHash[h]
+			k := slices.IndexFunc(list, func(o known) bool { return same(o.rep, p) })
+			if k < 0 {
+				one := known{rep: p}
+				for n := range p.Spec.Anti {
+					if a := &p.Spec.Anti[n]; a.Weight == 0 {
+						one.terms = append(one.terms, t.intern(term{kind: antiTerm, key: a.TopologyKey, pods: affinityMatcher(p, a)}))
+					}
 				}
+				byHash[h] = append(list, one)
+				last = one
+			} else {
+				last = list[k]
 			}
 		}
-		if len(terms) > 0 {
-			t.guards[i] = terms
+		if len(last.terms) > 0 {
+			t.guards[i] = last.terms
 		}
 	}
+}
+
+// hashLabels hashes what selectors in play see of a pod.
+func (t *topology) hashLabels(p *snapshot.Pod) uint64 {
+	h := hashString(p.Namespace)
+	for _, k := range t.keys {
+		if v, ok := p.Labels[k]; ok {
+			h = mix(h, mix(hashString(k), hashString(v)))
+		}
+	}
+	return h
 }
 
 // sameKeys reports whether no selector in play tells two pods apart by label.
@@ -89,12 +116,7 @@ func (w *World) readRuns() {
 		p := &s.Pods[at.pod]
 		r := last
 		if r < 0 || !t.sameRun(p, &s.Pods[t.runs[r].rep]) {
-			h := hashString(p.Namespace)
-			for _, k := range t.keys {
-				if v, ok := p.Labels[k]; ok {
-					h = mix(h, mix(hashString(k), hashString(v)))
-				}
-			}
+			h := t.hashLabels(p)
 			r = -1
 			for _, k := range byHash[h] {
 				if t.sameRun(p, &s.Pods[t.runs[k].rep]) {
