@@ -37,7 +37,9 @@ type judged struct {
 }
 
 // bad lists all that is wrong.
-func (j *judged) bad() []string { return append(j.Refused[:len(j.Refused):len(j.Refused)], j.missed...) }
+func (j *judged) bad() []string {
+	return append(j.Refused[:len(j.Refused):len(j.Refused)], j.missed...)
+}
 
 // judge plans a world, or what the planner is made to know of it, and asks the
 // scheduler about the plan in the world as it is. Equal arguments give equal answers.

@@ -1,0 +1,375 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/kubernetes/pkg/scheduler"
+
+	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// Free is kube-scheduler as it runs in a cluster: with its default profile, its queue
+// and its binding, and nobody to tell it where a pod should go.
+type Free struct {
+	*objects
+	sched *scheduler.Scheduler
+	stop  context.CancelFunc
+	done  chan struct{}
+}
+
+// NewFree starts a scheduler that knows no object. Stop it after use.
+func NewFree() (*Free, error) {
+	f := &Free{objects: newObjects(), done: make(chan struct{})}
+	f.client.AddReactor("*", "*", f.react)
+	ctx, stop := context.WithCancel(context.Background())
+	f.stop = stop
+	var err error
+	f.sched, err = scheduler.New(ctx, f.client, f.factory, nil, func(string) events.EventRecorderLogger { return quiet{} })
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("start kube-scheduler: %w", err)
+	}
+	go func() {
+		defer close(f.done)
+		f.sched.Run(ctx)
+	}()
+	return f, nil
+}
+
+// Stop ends the scheduler and waits for it.
+func (f *Free) Stop() {
+	f.stop()
+	<-f.done
+}
+
+// patience is how long a scheduler may take to come to rest.
+const patience = 30 * time.Second
+
+// Rest waits until the scheduler has tried every pod that waits and has nothing left to
+// do. Pods it cannot place are found by Waiting.
+func (f *Free) Rest() error {
+	state := ""
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		waiting := len(f.Waiting())
+		_, summary := f.sched.SchedulingQueue.PendingPods()
+		var active, backoff, unschedulable int
+		if _, err := fmt.Sscanf(summary, "activeQ:%d; backoffQ:%d; unschedulablePods:%d", &active, &backoff, &unschedulable); err != nil {
+			return fmt.Errorf("read the scheduler's queue from %q: %w", summary, err)
+		}
+		if active == 0 && backoff == 0 && unschedulable == waiting {
+			return nil
+		}
+		state = fmt.Sprintf("%d pods wait, of which the queue has %s", waiting, summary)
+		time.Sleep(time.Millisecond)
+	}
+	return errors.New("wait for the scheduler: it does not come to rest: " + state)
+}
+
+// Waiting lists the pods without a node, by name; those with scheduling gates too.
+func (f *Free) Waiting() []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, o := range f.pods.List() {
+		if p := o.(*corev1.Pod); p.Spec.NodeName == "" {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *corev1.Pod) int { return strings.Compare(name(a), name(b)) })
+	return out
+}
+
+// Steering is how Kerf makes the scheduler keep to the plan.
+type Steering int
+
+// The ways that were looked at.
+const (
+	// Unsteered lets pods go where they like.
+	Unsteered Steering = iota
+	// Nominated writes status.nominatedNodeName into the planned pods of a node while it
+	// still carries the taint of a node that is not registered, and then takes the taint
+	// away.
+	Nominated
+	// Cordoned does the same, and cordons the node before the taint goes, until its
+	// daemonset pods, which tolerate that, have come.
+	Cordoned
+	// CordonedOnly leaves the nominations out.
+	CordonedOnly
+)
+
+func (s Steering) String() string {
+	return []string{"unsteered", "nominated", "nominated, cordoned until daemonset pods run", "cordoned until daemonset pods run"}[s]
+}
+
+func (s Steering) nominates() bool { return s == Nominated || s == Cordoned }
+func (s Steering) cordons() bool   { return s == Cordoned || s == CordonedOnly }
+
+// Outcome is what became of a plan with a scheduler that is free.
+type Outcome struct {
+	Planned int // pods with a place in the first plan
+	// Stranded are those of them without a node once all nodes had joined.
+	Stranded int
+	// Rounds is how many plans were made until no pod was left that a plan could place.
+	Rounds int
+	Left   int // pods that never got a node
+	// Price is what all launched nodes cost, Planned price that of the first plan, Bound
+	// the lower bound of the first plan.
+	Price, FirstPrice, Bound snapshot.Price
+	Launches                 int
+}
+
+// maxRounds is how often pods that were left are planned again.
+const maxRounds = 5
+
+// Settle plans a cluster, lets the nodes of the plan join one after the other in an
+// order drawn from the seed, and lets the scheduler place the pods; pods that are left
+// are planned again. planner is provision.Plan or stands for it. The cluster must have
+// been made of the snapshot.
+func (c *Cluster) Settle(planner func(*snapshot.Snapshot, *catalog.Catalog) *plan.Plan, how Steering, seed uint64) (Outcome, error) {
+	f, err := NewFree()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer f.Stop()
+	c.tell(f)
+	if len(c.Nodes) == 0 {
+		// No cluster is quite without nodes, and without any the scheduler does not even
+		// look at pods. This one takes none and counts nowhere.
+		f.set(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "system"}, Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: "CriticalAddonsOnly", Effect: corev1.TaintEffectNoSchedule}},
+		}})
+	}
+	r := rand.New(rand.NewPCG(seed, 4))
+	s := *c.s
+	s.Pods, s.Nodes = slices.Clone(c.s.Pods), slices.Clone(c.s.Nodes)
+	var out Outcome
+	for out.Rounds < maxRounds {
+		p := planner(&s, c.c)
+		placed := placesOf(p)
+		if len(placed) == 0 {
+			break
+		}
+		out.Rounds++
+		if out.Rounds == 1 {
+			out.Planned, out.FirstPrice, out.Bound = len(placed), p.Summary.LaunchPrice, p.Summary.LaunchLowerBound
+		}
+		out.Price += p.Summary.LaunchPrice
+		out.Launches += len(p.Launches)
+		nodes, err := c.Launched(p, nil)
+		if err != nil {
+			return out, err
+		}
+		// A later round's nodes have names of their own.
+		renamed := map[string]string{}
+		for _, n := range nodes {
+			was := n.Name
+			n.Name = fmt.Sprintf("r%d-%s", out.Rounds, was)
+			n.Labels[corev1.LabelHostname] = n.Name
+			renamed[was] = n.Name
+		}
+		if err := c.welcome(f, nodes, placed, renamed, how, r); err != nil {
+			return out, err
+		}
+		c.observe(f, &s, nodes)
+		if out.Rounds == 1 {
+			for _, w := range f.Waiting() {
+				if placed[name(w)] != "" {
+					out.Stranded++
+				}
+			}
+		}
+	}
+	out.Left = len(f.Waiting())
+	return out, nil
+}
+
+// placesOf gives the node or launch of every pod that a plan places.
+func placesOf(p *plan.Plan) map[string]string {
+	out := map[string]string{}
+	for i := range p.Launches {
+		for _, ref := range p.Launches[i].Pods {
+			out[ref] = p.Launches[i].Name
+		}
+	}
+	for _, pl := range p.Placements {
+		out[pl.Pod] = pl.Node
+	}
+	for _, d := range p.Displaced {
+		out[d.Pod] = d.To
+	}
+	return out
+}
+
+// welcome lets nodes join in any order. Pods that are to go to nodes that exist have
+// been steered before.
+func (c *Cluster) welcome(f *Free, nodes []*corev1.Node, placed, renamed map[string]string, how Steering, r *rand.Rand) error {
+	if how.nominates() {
+		there := map[string]bool{}
+		for _, n := range c.Nodes {
+			there[n.Name] = true
+		}
+		for _, p := range f.Waiting() {
+			if to := placed[name(p)]; there[to] {
+				f.nominate(p, to)
+			}
+		}
+	}
+	if err := f.Rest(); err != nil {
+		return err
+	}
+	by := map[string][]string{}
+	for ref, to := range placed {
+		by[renamed[to]] = append(by[renamed[to]], ref)
+	}
+	r.Shuffle(len(nodes), func(i, k int) { nodes[i], nodes[k] = nodes[k], nodes[i] })
+	for _, n := range nodes {
+		joining := n.DeepCopy()
+		joining.Spec.Taints = append(joining.Spec.Taints, corev1.Taint{Key: unregistered, Effect: corev1.TaintEffectNoExecute})
+		f.set(joining)
+		if k := c.attachLimit(n); k != nil {
+			f.set(k)
+		}
+		// Daemonset pods that do not mind the taint are there from the start, the others are
+		// made once it is gone, while the scheduler is already looking at the node.
+		early := c.daemons(joining)
+		for _, d := range early {
+			f.set(critical(d, n.Name))
+		}
+		if how.nominates() {
+			slices.Sort(by[n.Name])
+			for _, ref := range by[n.Name] {
+				ns, pod, _ := strings.Cut(ref, "/")
+				if p, ok := f.pods.find(ns, pod).(*corev1.Pod); ok && p.Spec.NodeName == "" {
+					f.nominate(p, n.Name)
+				}
+			}
+		}
+		if err := f.Rest(); err != nil {
+			return err
+		}
+		last := func() {
+			for _, d := range c.daemons(n) {
+				if !slices.ContainsFunc(early, func(e *corev1.Pod) bool { return e.Name == d.Name && e.Namespace == d.Namespace }) {
+					f.set(critical(d, n.Name))
+				}
+			}
+		}
+		if how.cordons() {
+			f.set(cordoned(n))
+			last()
+			if err := f.Rest(); err != nil {
+				return err
+			}
+			f.set(n.DeepCopy())
+		} else {
+			f.set(n.DeepCopy())
+			last()
+		}
+		if err := f.Rest(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cordoned(n *corev1.Node) *corev1.Node {
+	n = n.DeepCopy()
+	n.Spec.Unschedulable = true
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	return n
+}
+
+// critical is a daemonset pod as its controller makes it: for one node, and, as usual
+// for them, more important than others.
+func critical(p *corev1.Pod, node string) *corev1.Pod {
+	p = p.DeepCopy()
+	priority := int32(2_000_001_000)
+	p.Spec.Priority, p.Spec.PriorityClassName = &priority, "system-node-critical"
+	p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+			{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
+		}}},
+	}}}
+	return p
+}
+
+func (f *Free) nominate(p *corev1.Pod, node string) {
+	p = p.DeepCopy()
+	p.Status.NominatedNodeName = node
+	f.set(p)
+}
+
+// tell gives a scheduler the cluster, pods that wait included.
+func (c *Cluster) tell(f *Free) {
+	for _, o := range c.Others {
+		f.set(o.DeepCopyObject())
+	}
+	for _, k := range c.Claims {
+		f.set(k.DeepCopy())
+	}
+	for _, n := range c.Nodes {
+		f.set(n.DeepCopy())
+		if k := c.attachLimit(n); k != nil && c.inFlight[n.Name] {
+			f.set(k)
+		}
+	}
+	var refs []string
+	for ref := range c.Pods {
+		refs = append(refs, ref)
+	}
+	slices.Sort(refs)
+	for _, ref := range refs {
+		f.set(c.Pods[ref].DeepCopy())
+	}
+}
+
+// observe writes into the snapshot what a later pass would read: new nodes, and where
+// pods are now.
+func (c *Cluster) observe(f *Free, s *snapshot.Snapshot, nodes []*corev1.Node) {
+	for _, n := range nodes {
+		t := c.typeOf(c.pool(n.Labels["karpenter.sh/nodepool"]).ClassRef.Name, n.Labels[corev1.LabelInstanceTypeStable])
+		node := snapshot.Node{Name: n.Name, ProviderID: "i-" + n.Name, Labels: n.Labels, Capacity: t.Capacity, Allocatable: t.Allocatable}
+		for _, taint := range n.Spec.Taints {
+			node.Taints = append(node.Taints, snapshot.Taint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect)})
+		}
+		s.Nodes = append(s.Nodes, node)
+	}
+	known := map[string]bool{}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		known[p.Ref()] = true
+		now, ok := f.pods.find(p.Namespace, p.Name).(*corev1.Pod)
+		if !ok {
+			continue
+		}
+		p.NodeName, p.NominatedNode = now.Spec.NodeName, ""
+		if p.NodeName != "" && p.Phase != "Running" {
+			p.Phase, p.Scheduled = "Running", nil
+		}
+	}
+	// Daemonset pods of the new nodes.
+	for _, o := range f.pods.List() {
+		p := o.(*corev1.Pod)
+		if known[name(p)] || p.Spec.NodeName == "" || len(p.OwnerReferences) == 0 {
+			continue
+		}
+		for i := range s.DaemonSets {
+			if d := &s.DaemonSets[i]; d.Name == p.OwnerReferences[0].Name && d.Namespace == p.Namespace {
+				s.Pods = append(s.Pods, snapshot.Pod{
+					Namespace: p.Namespace, Name: p.Name, Labels: p.Labels, Owner: &snapshot.Owner{APIVersion: "apps/v1", Kind: "DaemonSet", Name: d.Name},
+					Spec: d.Template.Spec, NodeName: p.Spec.NodeName, Phase: "Running",
+				})
+			}
+		}
+	}
+	s.Normalize()
+}
