@@ -44,7 +44,27 @@ const maxRounds = 12
 func Plan(s *snapshot.Snapshot, c *catalog.Catalog, opts Options) *plan.Plan {
 	w := scheduling.New(s, c)
 	p, r := solve(w)
+	for n, try := 0, w.HandOver(r); try != nil && n < maxHandOvers; n++ {
+		q, t := solve(try)
+		if left(try, t) < left(w, r) {
+			w, p, r = try, q, t
+		}
+		try = try.HandOver(t)
+	}
 	return Write(s, c, w, p, r, opts)
+}
+
+// maxHandOvers is how often a claim that is for one pod is handed on, because the pod
+// that had it got no place.
+const maxHandOvers = 6
+
+// left counts the pods without a place.
+func left(w *scheduling.World, r *packing.Result) int {
+	n := len(w.Refused)
+	for _, u := range r.Unplaced {
+		n += u.Count * w.Classes[u.Class].PodsPerUnit()
+	}
+	return n
 }
 
 // solve packs until another round would change nothing, and answers with the best of
@@ -57,9 +77,7 @@ func solve(w *scheduling.World) (*packing.Problem, *packing.Result) {
 		again := n < maxRounds && w.Revise(p, r)
 		w.Enforce(p, r)
 		this := &round{w.Classes, p, r, 0}
-		for _, u := range r.Unplaced {
-			this.left += u.Count * w.Classes[u.Class].PodsPerUnit()
-		}
+		this.left = left(w, r)
 		// Of rounds alike the last one knows most about what is in the way.
 		if best == nil || this.left < best.left || this.left == best.left && r.Price <= best.r.Price {
 			best = this

@@ -27,8 +27,8 @@ type attachments struct {
 	planned map[int32]bool
 	// limited drivers are those of which some node gives a limit, and EBS.
 	limited map[string]bool
-	users   map[string]string
-	pods    map[attachKey]int // planned pods that use a volume
+	users   map[string]*claimUser // of claims that are for one pod, namespace/name
+	pods    map[attachKey]int     // planned pods that use a volume
 	running map[string]map[attachKey]bool
 
 	shared []sharedVolume

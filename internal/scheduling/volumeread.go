@@ -37,6 +37,7 @@ func (w *World) readVolumes() {
 		planned[i] = true
 	}
 	a := newAttachments(w, v, planned)
+	a.firstCome(w.pending[first:])
 	kept := w.pending[:first]
 	var with []int32
 	for _, i := range w.pending[first:] {
@@ -47,7 +48,7 @@ func (w *World) readVolumes() {
 		}
 		code, detail := plan.VolumeProblem, v.problem(p)
 		if detail == "" {
-			code, detail = a.onlyOnePod(p)
+			code, detail = a.onlyOnePod(i, p)
 		}
 		if detail == "" {
 			code, detail = a.takeMade(i, p)
@@ -151,65 +152,16 @@ func (p *volumeProfile) take(dim string, n int64) {
 	p.slots[dim] += n
 }
 
-// onlyOnePod refuses a pod whose claim is for one pod at a time and has that pod
-// (kube-scheduler: VolumeRestrictions, ReadWriteOncePod). Of several planned pods the
-// first by name gets the claim.
-func (a *attachments) onlyOnePod(p *snapshot.Pod) (plan.Code, string) {
-	var claims []string
-	for k := range p.Spec.Volumes {
-		if p.Spec.Volumes[k].Ephemeral != nil {
-			continue
-		}
-		c, name := a.v.claim(p, &p.Spec.Volumes[k])
-		if c == nil || !slices.Contains(c.Spec.AccessModes, "ReadWriteOncePod") {
-			continue
-		}
-		ref := p.Namespace + "/" + name
-		if user := a.usersOf()[ref]; user != "" {
-			return plan.VolumeInUse, fmt.Sprintf("persistentVolumeClaim %s is ReadWriteOncePod, and pod %s", name, user)
-		}
-		claims = append(claims, ref)
-	}
-	for _, c := range claims {
-		a.users[c] = p.Ref() + " gets it in this plan"
-	}
-	return "", ""
-}
-
-// usersOf names a pod that has each claim for one pod at a time: pods on nodes, those to
-// be moved left aside, and planned ones as they come.
-func (a *attachments) usersOf() map[string]string {
-	if a.users != nil {
-		return a.users
-	}
-	a.users = map[string]string{}
-	s := a.w.Snapshot
-	for _, i := range a.w.order {
-		p := &s.Pods[i]
-		if p.NodeName == "" || p.Terminal() || a.planned[i] {
-			continue
-		}
-		for k := range p.Spec.Volumes {
-			if c := p.Spec.Volumes[k].Claim; c != "" && a.users[p.Namespace+"/"+c] == "" {
-				a.users[p.Namespace+"/"+c] = p.Ref() + " has it"
-			}
-		}
-	}
-	return a.users
-}
-
 // sharedVolume is a volume that several pods use, of which planned ones are some.
 type sharedVolume struct {
 	key  attachKey
 	pods int // planned
 }
 
-// Bounds on what is modelled exactly of shared volumes: a node is of one kind per set of
-// shared volumes that pods have together. What is beyond counts once per pod.
-const (
-	maxShared     = 4
-	maxSharedSets = 6
-)
+// maxShared is how many shared volumes count once on a node, however many pods use them:
+// new nodes are of one kind per set of them that pods have together. What is beyond
+// counts once per pod.
+const maxShared = 3
 
 // chooseShared picks the volumes that count once on a node however many pods use them:
 // those with most planned pods.
@@ -225,17 +177,11 @@ func (a *attachments) chooseShared() {
 		return cmp.Or(cmp.Compare(y.pods, x.pods), strings.Compare(x.key.driver, y.key.driver), strings.Compare(x.key.id, y.key.id))
 	})
 	a.shared = list[:min(len(list), maxShared)]
-	for {
-		a.sets = a.sharedSets()
-		if len(a.sets) <= maxSharedSets {
-			return
-		}
-		a.shared = a.shared[:len(a.shared)-1]
-	}
+	a.sets = a.sharedSets()
 }
 
-// sharedSets are the sets of shared volumes that planned pods have, the empty one first,
-// and the union of all.
+// sharedSets are the sets of shared volumes that planned pods can have together, the
+// empty one first.
 func (a *attachments) sharedSets() [][]int32 {
 	sets := [][]int32{nil}
 	if len(a.shared) == 0 {
@@ -249,7 +195,6 @@ func (a *attachments) sharedSets() [][]int32 {
 			sets = append(sets, set)
 		}
 	}
-	var all []int32
 	for _, i := range a.w.pending {
 		p := &s.Pods[i]
 		var set []int32
@@ -261,10 +206,13 @@ func (a *attachments) sharedSets() [][]int32 {
 		}
 		if set != nil {
 			add(set)
-			all = append(all, set...)
 		}
 	}
-	add(all)
+	for i := 1; i < len(sets); i++ {
+		for k := 1; k < i; k++ {
+			add(slices.Concat(sets[i], sets[k]))
+		}
+	}
 	slices.SortFunc(sets[1:], slices.Compare[[]int32])
 	return sets
 }

@@ -52,7 +52,8 @@ type World struct {
 	volumes   *volumes // nil: no planned pod has any
 	attach    *attachments
 	profiles  []volumeProfile
-	profileOf []int32 // by position in pending
+	profileOf []int32        // by position in pending
+	hadTurn   map[int32]bool // pods that were given a claim for one pod, to no avail
 	poolIndex map[string]int
 	universes map[string]*universe
 	daemons   []daemon
@@ -78,11 +79,15 @@ type extraKey struct{ term, rules int32 }
 
 // New applies the rules of a snapshot.
 func New(s *snapshot.Snapshot, c *catalog.Catalog) *World {
-	w := &World{Snapshot: s, Catalog: c, universes: map[string]*universe{}}
+	return newWorld(s, c, nil)
+}
+
+// read does the reading of New.
+func (w *World) read() {
 	w.splitPods()
 	w.settleNominations()
 	w.readVolumes()
-	w.groups = Group(s.Pods, w.pending, w.groupBy())
+	w.groups = Group(w.Snapshot.Pods, w.pending, w.groupBy())
 	w.compile()
 	w.applyProfiles()
 	w.setDims()
@@ -94,7 +99,6 @@ func New(s *snapshot.Snapshot, c *catalog.Catalog) *World {
 	w.chargeLimits()
 	w.buildTemplates()
 	slices.SortFunc(w.Refused, func(a, b plan.Verdict) int { return strings.Compare(a.Object, b.Object) })
-	return w
 }
 
 // compile reads the rules of every rules-key.

@@ -14,10 +14,17 @@ type storage struct {
 	volumes map[string]*snapshot.PersistentVolume
 	classes map[string]*snapshot.StorageClass
 	dflt    string
+	stays   map[string]bool // nodes that are not going
 }
 
 func newStorage(s *snapshot.Snapshot) *storage {
-	out := &storage{claims: map[string]*snapshot.PersistentVolumeClaim{}, volumes: map[string]*snapshot.PersistentVolume{}, classes: map[string]*snapshot.StorageClass{}}
+	out := &storage{claims: map[string]*snapshot.PersistentVolumeClaim{}, volumes: map[string]*snapshot.PersistentVolume{}, classes: map[string]*snapshot.StorageClass{}, stays: map[string]bool{}}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if claim := claimFor(s, n); n.Deleting.IsZero() && (claim == nil || claim.Deleting.IsZero()) {
+			out.stays[n.Name] = true
+		}
+	}
 	for i := range s.Claims {
 		out.claims[s.Claims[i].Namespace+"/"+s.Claims[i].Name] = &s.Claims[i]
 	}
@@ -39,6 +46,7 @@ func newStorage(s *snapshot.Snapshot) *storage {
 type use struct {
 	claim string
 	modes []string
+	node  string // for which its volume is being made
 	bytes int64
 	pv    *snapshot.PersistentVolume
 	class *snapshot.StorageClass
@@ -66,6 +74,9 @@ func (st *storage) uses(p *snapshot.Pod) []use {
 		spec := v.Ephemeral
 		if c := st.claims[u.claim]; c != nil {
 			spec = &c.Spec
+			if c.Spec.VolumeName == "" && st.stays[c.SelectedNode] {
+				u.node = c.SelectedNode
+			}
 		}
 		if spec == nil {
 			continue
@@ -89,6 +100,9 @@ func (st *storage) uses(p *snapshot.Pod) []use {
 // topologies of the class of those that are still to be made.
 func (st *storage) zoneRefuses(p *snapshot.Pod, labels map[string]string, nodeName string) string {
 	for _, u := range st.uses(p) {
+		if u.node != "" && u.node != nodeName {
+			return fmt.Sprintf("the volume of claim %s is being made for node %s", u.claim, u.node)
+		}
 		if u.pv != nil {
 			terms := u.pv.Required
 			if terms != nil && !slices.ContainsFunc(terms, func(t snapshot.NodeSelectorTerm) bool { return termSelects(t, labels, nodeName) }) {
