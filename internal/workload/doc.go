@@ -1,5 +1,5 @@
 // Package workload makes the pending pods that Kerf is measured and tested with:
-// six kinds of workload at any size, always the same for the same name or seed,
+// seven kinds of workload at any size, always the same for the same name or seed,
 // and the small cluster around them (one pool, one class, two daemonsets).
 //
 // It owns the shapes and their draws, nothing else. The draws are part of the
@@ -12,4 +12,5 @@
 //	diverse       every pod another shape
 //	zonal         20 deployments spread over zones and hosts
 //	antiaffinity  10 deployments whose pods avoid each other's node
+//	hostname      30 deployments spread over hosts, skews of one to three
 package workload

@@ -83,6 +83,11 @@ func generate(w Workload, redraw bool) Workload {
 		for i, k := range split(r, w.N, len(shapes), 0) {
 			w.add(shapes[i], Deployment{Replicas: k, HostAntiAffinity: true})
 		}
+	case Hostname:
+		shapes := webShapes(r, 30)
+		for i, k := range split(r, w.N, len(shapes), 0.5) {
+			w.add(shapes[i], Deployment{Replicas: k, HostMaxSkew: 1 + r.Intn(3)})
+		}
 	default:
 		panic(fmt.Sprintf("workload kind %q is not known; use one of %q", w.Kind, Kinds()))
 	}

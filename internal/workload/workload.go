@@ -14,11 +14,12 @@ const (
 	Diverse      = "diverse"
 	Zonal        = "zonal"
 	AntiAffinity = "antiaffinity"
+	Hostname     = "hostname"
 )
 
 // Kinds lists every kind, in the order of reports.
 func Kinds() []string {
-	return []string{Uniform, MixedWeb, MemCPU, Diverse, Zonal, AntiAffinity}
+	return []string{Uniform, MixedWeb, MemCPU, Diverse, Zonal, AntiAffinity, Hostname}
 }
 
 // Sizes lists the pod counts of the named workloads.

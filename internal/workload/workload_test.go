@@ -48,6 +48,11 @@ var published = map[string]string{
 	"antiaffinity-5000":  "b6ebcc0dd6e3799fb4e3adb4f975bc2d691d458c96004adb4ba4d474c4d2a6ac",
 	"antiaffinity-10000": "fa1327598a4a3bfe97f5d38bed8c05fbf5109de370481b23b7cd1db75e9233a6",
 	"antiaffinity-50000": "19b15d14802e68047dae2e8216bd81eeda32b342efaf971ffc2b382af5e60faa",
+	"hostname-100":       "fea0658dde670d326ab22dff273d8daf6c42dc83ffe47333471964635d1536a8",
+	"hostname-1000":      "7235ed39d7bf36cbf073143e649eba8aa167d1eae67edf7e267513ad32b8f9c9",
+	"hostname-5000":      "4915e1f0ea9bfe3b9f228c3aacbf42c9fffa96562c6a3f30843635bbdcd25e21",
+	"hostname-10000":     "882570e0a65db4d14ce2e1a9d4c39ccce6c3646451aa5cf2ca28e90871dd8caa",
+	"hostname-50000":     "3ac51c53db3c34b87683339014ef8c2ca0dc4531eaf9a56deb19029ba7daec6a",
 }
 
 func sum(t testing.TB, w Workload) string {
@@ -105,6 +110,9 @@ func TestEveryWorkloadIsWhole(t *testing.T) {
 			if got, want := d.ZoneMaxSkew > 0 && d.HostMaxSkew > 0, w.Kind == Zonal; got != want {
 				t.Fatalf("%s: spread is %v, want %v", w.Name, got, want)
 			}
+			if got, want := d.HostMaxSkew > 0, w.Kind == Zonal || w.Kind == Hostname; got != want || (w.Kind == Hostname && d.HostMaxSkew > 3) {
+				t.Fatalf("%s: spread over hosts is %d", w.Name, d.HostMaxSkew)
+			}
 			if got, want := d.HostAntiAffinity, w.Kind == AntiAffinity; got != want {
 				t.Fatalf("%s: anti-affinity is %v, want %v", w.Name, got, want)
 			}
@@ -117,7 +125,7 @@ func TestEveryWorkloadIsWhole(t *testing.T) {
 		if w.Kind == Diverse && len(distinct) != w.N {
 			t.Fatalf("%s has %d shapes, want one for each of %d pods", w.Name, len(distinct), w.N)
 		}
-		if got, want := w.Constrained(), w.Kind == Zonal || w.Kind == AntiAffinity; got != want {
+		if got, want := w.Constrained(), w.Kind == Zonal || w.Kind == AntiAffinity || w.Kind == Hostname; got != want {
 			t.Fatalf("%s: Constrained is %v, want %v", w.Name, got, want)
 		}
 	})
