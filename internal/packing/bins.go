@@ -42,7 +42,7 @@ type group struct {
 	exotic bool
 	// counted groups are of classes that only counted offers can hold.
 	counted bool
-	sized  []int
+	sized   []int
 }
 
 func (g *group) cap(b int) []int64 { return g.caps[b*g.d : (b+1)*g.d] }

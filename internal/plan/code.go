@@ -66,6 +66,9 @@ const (
 
 	UndeclaredStartupTaint Code = "UndeclaredStartupTaint"
 	FeatureOff             Code = "FeatureOff"
+	OverlayConflict        Code = "OverlayConflict"
+	OverlayInvalid         Code = "OverlayInvalid"
+	PriceOverlaid          Code = "PriceOverlaid"
 	ReservationUnknown     Code = "ReservationUnknown"
 )
 

@@ -139,6 +139,12 @@ var codeRows = []CodeInfo{
 		"Set the gate in FEATURE_GATES that the detail names, or leave the object as it is."},
 	{ReservationUnknown, KindWarning, "The EC2NodeClass selects a capacity reservation, but nothing says how many of its instances are left, so it is not used.",
 		"Give the reservation with its count in a catalogue file (--catalog)."},
+	{OverlayConflict, KindWarning, "Two NodeOverlays of the same weight set the same thing, so the second is not applied.",
+		"Give them different weights, or requirements that do not overlap."},
+	{OverlayInvalid, KindWarning, "A NodeOverlay selects or sets something that an overlay cannot, so it is not applied.",
+		"Correct the field that the detail names."},
+	{PriceOverlaid, KindWarning, "Prices of this plan are those of a NodeOverlay, not those of the catalogue.",
+		"Nothing; the JSON gives the listed price beside each overlaid one."},
 	{UndeclaredStartupTaint, KindWarning, "A node that is starting carries a taint which its NodePool does not declare, so the pods that it was launched for cannot run there yet.",
 		"If the taint goes by itself, list it under spec.template.spec.startupTaints; else add it to spec.template.spec.taints."},
 

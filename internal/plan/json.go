@@ -135,6 +135,8 @@ type offerJSON struct {
 	CapacityType string      `json:"capacityType"`
 	Price        json.Number `json:"pricePerHour"`
 	Reservation  string      `json:"reservationId,omitempty"`
+	Overlay      string      `json:"priceOverlay,omitempty"`
+	ListPrice    json.Number `json:"listPricePerHour,omitempty"`
 }
 
 type launchJSON struct {
@@ -265,7 +267,11 @@ func toJSON(p *Plan) *planJSON {
 }
 
 func offerToJSON(o *Offer) offerJSON {
-	return offerJSON{o.InstanceType, o.Zone, o.CapacityType, dollars(o.Price), o.ReservationID}
+	out := offerJSON{InstanceType: o.InstanceType, Zone: o.Zone, CapacityType: o.CapacityType, Price: dollars(o.Price), Reservation: o.ReservationID}
+	if o.Overlay != "" {
+		out.Overlay, out.ListPrice = o.Overlay, dollars(o.ListPrice)
+	}
+	return out
 }
 
 // launchesToJSON converts launches; those that are alike share their lists.

@@ -105,6 +105,10 @@ type Offer struct {
 	CapacityType  string
 	Price         snapshot.Price
 	ReservationID string
+	// Overlay names the NodeOverlay that Price is of, ListPrice is the catalogue's; ""
+	// and 0 without one.
+	Overlay   string
+	ListPrice snapshot.Price
 }
 
 // Launch is a node to be created.

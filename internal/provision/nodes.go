@@ -42,7 +42,9 @@ func (pl *planner) nodes() {
 			Zone:         label(n, catalog.LabelZone, "failure-domain.beta.kubernetes.io/zone"),
 			CapacityType: capacityType(n),
 		}
-		u.Price, u.PriceKnown = pl.price(u.InstanceType, u.Zone, u.CapacityType)
+		var overlay string
+		u.Price, overlay, u.PriceKnown = pl.w.Price(n.Pool, u.InstanceType, u.Zone, u.CapacityType)
+		pl.overlaid(overlay, "node/"+n.Name, u.Price, -1)
 		if !u.PriceKnown {
 			unknown++
 			if example == "" || n.Name < example {
@@ -89,18 +91,4 @@ func capacityType(n *scheduling.Node) string {
 		return catalog.OnDemand
 	}
 	return ""
-}
-
-// price finds the price of a type in a zone as a capacity type.
-func (pl *planner) price(typ, zone, capacity string) (snapshot.Price, bool) {
-	i, ok := slices.BinarySearchFunc(pl.c.Types, typ, func(t catalog.InstanceType, name string) int { return strings.Compare(t.Name, name) })
-	if !ok {
-		return 0, false
-	}
-	for _, o := range pl.c.Types[i].Offerings {
-		if o.Zone == zone && o.CapacityType == capacity {
-			return o.Price, true
-		}
-	}
-	return 0, false
 }

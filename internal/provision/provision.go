@@ -32,6 +32,7 @@ type planner struct {
 	// static is what the plan puts on nodes that static pools are short of, by target.
 	static map[int]*staticContents
 	forced []plan.Bound // of their launches
+	priced map[string]*priced
 }
 
 // maxRounds is how often a problem is packed again with what was found out: pods that
@@ -277,6 +278,7 @@ func (pl *planner) warnings() {
 	if pl.s.Region != "" && pl.c.Region != "" && pl.s.Region != pl.c.Region {
 		pl.warn("", plan.CatalogueOfOther, "the cluster is in "+pl.s.Region+", but types and prices are those of "+pl.c.Region)
 	}
+	pl.warnOverlaid()
 	pl.out.Warnings = append(pl.out.Warnings, pl.w.Warnings...)
 	slices.SortFunc(pl.out.Warnings, func(a, b plan.Warning) int {
 		return cmp.Or(strings.Compare(a.Object, b.Object), cmp.Compare(a.Code, b.Code), strings.Compare(a.Detail, b.Detail))

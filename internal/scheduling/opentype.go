@@ -19,6 +19,9 @@ func (w *World) openType(c *snapshot.NodeClaim) (least, most snapshot.Resources)
 	if err != nil {
 		return c.Requests, c.Requests
 	}
+	if x := w.overlaid[c.Labels[catalog.LabelNodePool]].universe(); x != nil {
+		u = x
+	}
 	for k, v := range c.Labels {
 		if requirements.WellKnown(k) && k != catalog.LabelNodePool {
 			reqs.Add(requirements.In(k, v))

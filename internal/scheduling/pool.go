@@ -53,6 +53,7 @@ func (w *World) readPools() {
 	slices.SortFunc(w.Pools, func(a, b Pool) int {
 		return cmp.Or(cmp.Compare(b.Spec.Weight, a.Spec.Weight), strings.Compare(b.Spec.Name, a.Spec.Name))
 	})
+	w.readOverlays()
 	w.poolIndex = make(map[string]int, len(w.Pools))
 	for i := range w.Pools {
 		w.poolIndex[w.Pools[i].Spec.Name] = i
@@ -143,19 +144,25 @@ func (w *World) readClass(p *Pool) bool {
 			return false
 		}
 	}
-	first := w.universes[name] == nil
+	first := !w.described[name]
 	u, err := w.universe(p.Class)
 	if err != nil {
 		p.refuse(plan.NodeClassInvalid, err.Error())
 		return false
 	}
+	if w.described == nil {
+		w.described = map[string]bool{}
+	}
+	w.described[name] = true
 	if first && !p.Class.HasStatus {
 		w.warn("nodeclass/"+name, plan.ClassNotResolved, "no status: planned with every zone of the catalogue and the images that its alias implies")
 	}
 	if first {
 		w.warnReservations(p.Class)
 	}
-	p.u = u
+	if p.u = w.overlaid[p.Spec.Name].universe(); p.u == nil {
+		p.u = u
+	}
 	return true
 }
 

@@ -281,6 +281,9 @@ func (t *Template) Offer(o int) plan.Offer {
 	if of.capacity == catalog.Reserved {
 		out.ReservationID = of.reservation
 	}
+	if of.overlay != "" {
+		out.Overlay, out.ListPrice = of.overlay, of.listed
+	}
 	return out
 }
 

@@ -33,6 +33,9 @@ type offer struct {
 	blockType   string // default or capacity-block, reserved offers only
 	count       int64
 	why         string // why it is not available; "" = it is
+	// overlay names the NodeOverlay that sets the price; listed is the catalogue's.
+	overlay string
+	listed  int64
 }
 
 // expiringBlock is how long before its end a capacity block takes no new node

@@ -58,6 +58,8 @@ type World struct {
 	universes map[string]*universe
 	daemons   []daemon
 	nodes     nodeTable
+	overlaid  map[string]*overlaid  // by pool
+	described map[string]bool       // classes that were remarked on
 	reserved  map[string]int64      // instances of reservations that static pools take
 	allow     []allowance           // by rules
 	explain   map[int]*explainTable // by pool

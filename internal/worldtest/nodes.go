@@ -145,7 +145,11 @@ func openSize(s *snapshot.Snapshot, c *catalog.Catalog, cl *snapshot.NodeClaim, 
 		return
 	}
 	first := true
+	change := overlays(s, c)
 	for _, r := range rs {
+		for name, n := range change.extra[[2]string{cl.Labels[labelPool], r.Type.Name}] {
+			r.Capacity, r.Allocatable = r.Capacity.With(name, n), r.Allocatable.With(name, n)
+		}
 		all := maps.Clone(r.Labels)
 		for k, v := range labels {
 			if _, has := all[k]; !has {

@@ -63,6 +63,7 @@ func wellKnown(key string) bool {
 func views(s *snapshot.Snapshot, c *catalog.Catalog) map[string]*poolView {
 	out := map[string]*poolView{}
 	resolved := map[string][]catalog.Resolved{}
+	change := overlays(s, c)
 	for i := range s.NodePools {
 		p := &s.NodePools[i]
 		v := &poolView{pool: p, left: map[string]int64{}, minValues: map[string]int{}}
@@ -85,6 +86,14 @@ func views(s *snapshot.Snapshot, c *catalog.Catalog) map[string]*poolView {
 		for _, r := range resolved[class.Name] {
 			if r.Unusable == "" {
 				v.supplies = append(v.supplies, suppliesOf(s, p, class, &r)...)
+			}
+		}
+		for _, sup := range v.supplies {
+			if price, ok := change.price[offerID{p.Name, sup.Type, sup.Zone, sup.Capacity, sup.Reservation}]; ok {
+				sup.Price = price
+			}
+			for name, n := range change.extra[[2]string{p.Name, sup.Type}] {
+				sup.Size, sup.Alloc = sup.Size.With(name, n), sup.Alloc.With(name, n)
 			}
 		}
 		slices.SortFunc(v.supplies, func(a, b *Supply) int { return a.before(b) })
