@@ -45,16 +45,22 @@ func DrawOne(seed uint64, rule Rule) *World {
 }
 
 // hand is how many scenes a seed is dealt.
-const hand = 9
+const hand = 10
 
 // deal returns the scenes of a seed: seeds in a row go through all of them again and
 // again, each time in another order, so that none is rare.
 func deal(seed uint64) []scene {
 	var out []scene
-	n := uint64(len(scenes))
+	cards := slices.Clone(scenes)
+	for _, s := range scenes {
+		if s.twice {
+			cards = append(cards, s)
+		}
+	}
+	n := uint64(len(cards))
 	for at := seed * hand; at < (seed+1)*hand; at++ {
-		deck := rand.New(rand.NewPCG(at/n, 0x6465636b)).Perm(len(scenes))
-		out = append(out, scenes[deck[at%n]])
+		deck := rand.New(rand.NewPCG(at/n, 0x6465636b)).Perm(len(cards))
+		out = append(out, cards[deck[at%n]])
 	}
 	return out
 }
@@ -74,6 +80,8 @@ type scene struct {
 	// pods, nodes and pools are the most that it adds of each.
 	pods, nodes, pools int
 	play               func(*gen, Rule)
+	// twice: other rules often hide it, or leave no nodes for it, so it is played more.
+	twice bool
 }
 
 // Most that a world has of each.
@@ -222,6 +230,12 @@ func (g *gen) node(zone string, options ...any) string {
 		g.line("pod on-"+name, "node="+name, fmt.Sprintf("cpu=%dm", full), "mem=128Mi")
 	}
 	return name
+}
+
+// own keeps a node for the pods of a scene: the taint of the node, and what tolerates it.
+func (g *gen) own() (taint, toleration string) {
+	key := g.new("own")
+	return "taints=" + key + ":NoSchedule", "tolerate=" + key
 }
 
 // filled is how many milli cores of a node are taken.

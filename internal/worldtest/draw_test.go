@@ -46,7 +46,7 @@ func TestDraw(t *testing.T) {
 		}
 	}
 	for _, r := range Scenes() {
-		if seen[r] < 12 {
+		if seen[r] < 10 {
 			t.Errorf("rule %s is in %d of 200 worlds", r, seen[r])
 		}
 	}

@@ -134,7 +134,7 @@ func (j *judge) disliked(b *board, p *snapshot.Pod, at *site) string {
 			continue
 		}
 		o := b.inDomain(at, t.TopologyKey, func(o *snapshot.Pod) bool {
-			return o != p && b.termSelectsPod(&t, p, o) && (o.NodeName != "" && j.nodes[o.NodeName] != nil && !j.moves(o) || minds(b, o, p, t.TopologyKey))
+			return o != p && b.termSelectsPod(&t, p, o) && (o.NodeName != "" && j.nodes[o.NodeName] != nil && !j.moves(o) || !j.eased(o) && minds(b, o, p, t.TopologyKey))
 		})
 		if o != nil {
 			return "preferred anti-affinity over " + t.TopologyKey + ": pod " + o.Ref() + " is there"
@@ -165,6 +165,13 @@ func (j *judge) onNodes(b *board, p *snapshot.Pod, c *snapshot.TopologySpread, a
 		}
 	}
 	return false
+}
+
+// eased reports whether the plan dropped preferences of pods in the launch of o.
+func (j *judge) eased(o *snapshot.Pod) bool {
+	return slices.ContainsFunc(j.p.Launches, func(l plan.Launch) bool {
+		return len(l.Relaxed) > 0 && slices.Contains(j.inLaunch[l.Name], o)
+	})
 }
 
 // minds reports whether o has an anti-affinity against p over the same key itself.

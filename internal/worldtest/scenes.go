@@ -7,82 +7,82 @@ const ruleSpreadZone Rule = "spread-zone"
 
 // scenes are all that Draw knows.
 var scenes = []scene{
-	{ruleSpreadZone, 8, 1, 0, spreadZone},
-	{"spread-hostname", 6, 1, 0, spreadHostname},
-	{"spread-capacity-type", 6, 0, 0, spreadCapacityType},
-	{"spread-label", 6, 0, 1, spreadLabel},
-	{"spread-two-keys", 7, 0, 0, spreadTwice},
-	{"spread-min-domains", 5, 0, 0, spreadMinDomains},
-	{"spread-node-affinity-policy", 5, 1, 0, spreadAffinityPolicy},
-	{"spread-node-taints-policy", 5, 1, 1, spreadTaintsPolicy},
-	{"spread-match-label-keys", 4, 4, 0, spreadMatchLabelKeys},
-	{"spread-soft", 5, 0, 0, spreadSoft},
-	{"spread-terminating-pods", 2, 3, 0, spreadGone("deleting")},
-	{"spread-finished-pods", 2, 3, 0, spreadGone("phase=Succeeded")},
-	{"affinity-zone-self", 5, 2, 0, nearZoneSelf},
-	{"affinity-hostname-self", 4, 2, 0, nearHostnameSelf},
-	{"affinity-zone-running", 5, 1, 0, nearRunning},
-	{"affinity-hostname-running", 2, 1, 0, nearRunningHostname},
-	{"affinity-zone-pending", 6, 0, 0, nearPending},
-	{"affinity-hostname-pending", 3, 1, 0, nearPendingHostname},
-	{"anti-affinity-hostname-self", 6, 1, 0, awayHostnameSelf},
-	{"anti-affinity-zone-self", 4, 0, 0, awayZoneSelf},
-	{"anti-affinity-zone-running", 4, 2, 0, awayRunning},
-	{"anti-affinity-pending", 6, 0, 0, awayPending},
-	{"anti-affinity-symmetric-zone", 4, 2, 0, awaySymmetric},
-	{"anti-affinity-symmetric-hostname", 3, 1, 0, awaySymmetricHostname},
-	{"anti-affinity-namespaces", 3, 2, 0, awayNamespaces},
-	{"affinity-namespace-selector", 3, 1, 0, nearNamespaceSelector},
-	{"anti-affinity-namespace-selector", 3, 2, 0, awayNamespaceSelector},
-	{"anti-affinity-match-label-keys", 3, 1, 0, awayMatchLabelKeys},
-	{"anti-affinity-mismatch-label-keys", 5, 1, 0, awayMismatchLabelKeys},
-	{"prefer-node-affinity", 4, 0, 0, preferNode},
-	{"prefer-affinity", 3, 1, 0, preferNear},
-	{"prefer-anti-affinity", 4, 0, 0, preferAway},
-	{"prefer-no-schedule", 3, 0, 1, preferNoSchedule},
-	{"node-going-spread", 2, 3, 0, goingSpread},
+	{ruleSpreadZone, 8, 1, 0, spreadZone, false},
+	{"spread-hostname", 6, 1, 0, spreadHostname, true},
+	{"spread-capacity-type", 6, 0, 0, spreadCapacityType, false},
+	{"spread-label", 6, 0, 1, spreadLabel, false},
+	{"spread-two-keys", 7, 0, 0, spreadTwice, false},
+	{"spread-min-domains", 5, 0, 0, spreadMinDomains, false},
+	{"spread-node-affinity-policy", 5, 1, 0, spreadAffinityPolicy, false},
+	{"spread-node-taints-policy", 5, 1, 1, spreadTaintsPolicy, false},
+	{"spread-match-label-keys", 4, 2, 0, spreadMatchLabelKeys, true},
+	{"spread-soft", 5, 0, 0, spreadSoft, true},
+	{"spread-terminating-pods", 1, 2, 0, spreadGone("deleting"), true},
+	{"spread-finished-pods", 1, 2, 0, spreadGone("phase=Succeeded"), true},
+	{"affinity-zone-self", 5, 2, 0, nearZoneSelf, true},
+	{"affinity-hostname-self", 4, 2, 0, nearHostnameSelf, false},
+	{"affinity-zone-running", 5, 1, 0, nearRunning, false},
+	{"affinity-hostname-running", 2, 1, 0, nearRunningHostname, true},
+	{"affinity-zone-pending", 6, 0, 0, nearPending, true},
+	{"affinity-hostname-pending", 3, 1, 0, nearPendingHostname, false},
+	{"anti-affinity-hostname-self", 6, 1, 0, awayHostnameSelf, false},
+	{"anti-affinity-zone-self", 4, 0, 0, awayZoneSelf, false},
+	{"anti-affinity-zone-running", 4, 2, 0, awayRunning, false},
+	{"anti-affinity-pending", 6, 0, 0, awayPending, false},
+	{"anti-affinity-symmetric-zone", 4, 2, 0, awaySymmetric, false},
+	{"anti-affinity-symmetric-hostname", 3, 1, 0, awaySymmetricHostname, false},
+	{"anti-affinity-namespaces", 3, 2, 0, awayNamespaces, false},
+	{"affinity-namespace-selector", 3, 1, 0, nearNamespaceSelector, false},
+	{"anti-affinity-namespace-selector", 3, 2, 0, awayNamespaceSelector, false},
+	{"anti-affinity-match-label-keys", 3, 1, 0, awayMatchLabelKeys, true},
+	{"anti-affinity-mismatch-label-keys", 5, 1, 0, awayMismatchLabelKeys, true},
+	{"prefer-node-affinity", 4, 0, 0, preferNode, true},
+	{"prefer-affinity", 3, 1, 0, preferNear, true},
+	{"prefer-anti-affinity", 4, 0, 0, preferAway, true},
+	{"prefer-no-schedule", 3, 0, 1, preferNoSchedule, false},
+	{"node-going-spread", 2, 3, 0, goingSpread, true},
 
-	{"volume-zone", 2, 0, 0, volumeZone},
-	{"volume-terms", 2, 0, 0, volumeTerms},
-	{"volume-several", 2, 0, 0, volumeSeveral},
-	{"volume-class-topology", 3, 0, 0, volumeClass},
-	{"volume-old-zone-label", 2, 0, 0, volumeOldLabel},
-	{"volume-attach-limit", 4, 1, 0, volumeAttachLimit},
-	{"volume-attachment", 2, 1, 0, volumeAttachment},
-	{"volume-shared", 2, 1, 0, volumeShared},
-	{"volume-read-write-once-pod", 2, 1, 0, volumeOncePod},
-	{"volume-ephemeral", 3, 1, 0, volumeEphemeral},
+	{"volume-zone", 2, 0, 0, volumeZone, false},
+	{"volume-terms", 2, 0, 0, volumeTerms, false},
+	{"volume-several", 2, 0, 0, volumeSeveral, false},
+	{"volume-class-topology", 3, 0, 0, volumeClass, false},
+	{"volume-old-zone-label", 2, 0, 0, volumeOldLabel, false},
+	{"volume-attach-limit", 4, 1, 0, volumeAttachLimit, true},
+	{"volume-attachment", 2, 1, 0, volumeAttachment, true},
+	{"volume-shared", 2, 1, 0, volumeShared, true},
+	{"volume-read-write-once-pod", 2, 1, 0, volumeOncePod, false},
+	{"volume-ephemeral", 3, 1, 0, volumeEphemeral, false},
 
-	{"node-selector", 3, 0, 0, nodeSelector},
-	{"node-affinity", 4, 0, 0, nodeAffinity},
-	{"pool-taint", 4, 0, 1, poolTaint},
-	{"node-taint", 3, 1, 0, nodeTaint},
-	{"startup-taint", 2, 1, 0, startupTaint},
-	{"requests", 4, 0, 0, requests},
-	{"init-containers", 3, 0, 0, initContainer},
-	{"sidecars", 4, 0, 0, sidecars},
-	{"pod-overhead", 4, 0, 0, podOverhead},
-	{"limit-range", 4, 0, 0, limitRange},
-	{"host-port", 4, 0, 0, hostPort},
-	{"daemonset", 4, 0, 0, daemonSet},
-	{"daemonset-host-port", 3, 0, 0, daemonPort},
-	{"extended-resource", 4, 0, 0, extended},
-	{"ephemeral-storage", 4, 0, 0, ephemeralStorage},
-	{"pod-slots", 9, 1, 1, podSlots},
-	{"pool-requirement", 4, 0, 1, poolRequirement},
-	{"pool-limit", 5, 0, 1, poolLimit},
-	{"pool-weight", 3, 0, 1, poolWeight},
-	{"pool-label", 3, 0, 1, poolLabel},
-	{"pool-open-label", 4, 0, 1, poolOpenLabel},
-	{"pool-static", 3, 1, 1, poolStatic},
-	{"min-values", 2, 0, 1, minValues},
-	{"bound-pods", 4, 1, 0, boundPods},
-	{"claim-in-flight", 3, 1, 0, inFlight},
-	{"node-cordoned", 3, 1, 0, cordoned},
-	{"node-going", 3, 1, 0, going},
-	{"node-unmanaged", 3, 1, 0, unmanaged},
-	{"pod-nominated", 2, 2, 0, nominated},
-	{"scheduling-gate", 2, 0, 0, gated},
+	{"node-selector", 3, 0, 0, nodeSelector, false},
+	{"node-affinity", 4, 0, 0, nodeAffinity, false},
+	{"pool-taint", 4, 0, 1, poolTaint, false},
+	{"node-taint", 3, 1, 0, nodeTaint, false},
+	{"startup-taint", 2, 1, 0, startupTaint, false},
+	{"requests", 4, 0, 0, requests, false},
+	{"init-containers", 3, 0, 0, initContainer, false},
+	{"sidecars", 4, 0, 0, sidecars, false},
+	{"pod-overhead", 4, 0, 0, podOverhead, false},
+	{"limit-range", 4, 0, 0, limitRange, false},
+	{"host-port", 4, 0, 0, hostPort, false},
+	{"daemonset", 4, 0, 0, daemonSet, false},
+	{"daemonset-host-port", 3, 0, 0, daemonPort, false},
+	{"extended-resource", 4, 0, 0, extended, false},
+	{"ephemeral-storage", 4, 0, 0, ephemeralStorage, false},
+	{"pod-slots", 9, 1, 1, podSlots, false},
+	{"pool-requirement", 4, 0, 1, poolRequirement, false},
+	{"pool-limit", 5, 0, 1, poolLimit, false},
+	{"pool-weight", 3, 0, 1, poolWeight, false},
+	{"pool-label", 3, 0, 1, poolLabel, false},
+	{"pool-open-label", 4, 0, 1, poolOpenLabel, false},
+	{"pool-static", 3, 1, 1, poolStatic, false},
+	{"min-values", 2, 0, 1, minValues, false},
+	{"bound-pods", 4, 1, 0, boundPods, false},
+	{"claim-in-flight", 3, 1, 0, inFlight, false},
+	{"node-cordoned", 3, 1, 0, cordoned, false},
+	{"node-going", 3, 1, 0, going, false},
+	{"node-unmanaged", 3, 1, 0, unmanaged, false},
+	{"pod-nominated", 2, 2, 0, nominated, false},
+	{"scheduling-gate", 2, 0, 0, gated, false},
 }
 
 // Scenes about volumes.
@@ -145,13 +145,14 @@ func (g *gen) sort() string {
 // A node with room for all pods, and for the volumes of some.
 func volumeAttachLimit(g *gen, rule Rule) {
 	zone := g.zone()
-	n := g.node(zone, g.sort(), room(1500))
+	taint, tolerates := g.own()
+	n := g.node(zone, g.sort(), room(1500), taint)
 	g.line("csinode "+n, by(rule, "limits=%s:%d", ebsDriver, g.between(1, 3)))
 	_, v := g.claim("zone=" + zone)
 	g.runs(g.app(), n, v)
 	for range g.between(3, 4) {
 		_, v := g.claim("zone=" + zone)
-		g.workload(g.app(), 1, g.small(), v)
+		g.workload(g.app(), 1, g.small(), v, tolerates)
 	}
 }
 
@@ -169,12 +170,13 @@ func volumeAttachment(g *gen, rule Rule) {
 // A claim that several pods use is attached once.
 func volumeShared(g *gen, rule Rule) {
 	zone := g.zone()
-	n := g.node(zone, g.sort(), room(900))
+	taint, tolerates := g.own()
+	n := g.node(zone, g.sort(), room(900), taint)
 	g.line("csinode "+n, "limits="+ebsDriver+":1")
 	_, shared := g.claim("zone=" + zone)
 	_, own := g.claim("zone=" + zone)
 	g.runs(g.app(), n, shared)
-	g.workload(g.app(), g.between(1, 2), g.small(), by(rule, "%s", shared).or("%s", own))
+	g.workload(g.app(), 1, "cpu=850m mem=128Mi", tolerates, by(rule, "%s", shared).or("%s", own))
 }
 
 // A claim that only one pod may use at a time.

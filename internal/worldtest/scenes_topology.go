@@ -91,8 +91,10 @@ func thirdZone(a, b string) string {
 func spreadMatchLabelKeys(g *gen, rule Rule) {
 	app := g.app()
 	a, b := g.twoZones()
-	for _, z := range []string{a, a, b, b} {
-		g.runs(app, g.node(z, full), "labels=app="+app+",rev=1")
+	for _, z := range []string{a, b} {
+		n := g.node(z, full)
+		g.runs(app, n, "labels=app="+app+",rev=1")
+		g.runs(app, n, "labels=app="+app+",rev=1")
 	}
 	g.workload(app, g.between(2, 4), g.small(), "labels=app="+app+",rev=2",
 		fmt.Sprintf("spread=zone:1:hard:app=%s", app), by(rule, ",keys=rev"))
@@ -108,17 +110,13 @@ func spreadSoft(g *gen, rule Rule) {
 func spreadGone(option string) func(*gen, Rule) {
 	return func(g *gen, rule Rule) {
 		app := g.app()
-		low, _ := g.twoZones()
-		for _, z := range Zones {
-			n := g.node(z, full)
-			g.runs(app, n)
-			if z == low {
-				g.runs(app, n, by(rule, "%s", option))
-			} else {
-				g.runs(app, n)
-			}
-		}
-		g.workload(app, g.between(1, 2), g.small(), fmt.Sprintf("spread=zone:1:hard:app=%s", app))
+		low, other := g.twoZones()
+		n, m := g.node(low, full), g.node(other, full)
+		g.runs(app, n)
+		g.runs(app, n, by(rule, "%s", option))
+		g.runs(app, m)
+		g.runs(app, m)
+		g.workload(app, 1, g.small(), fmt.Sprintf("affinity=zone=%s|%s", low, other), fmt.Sprintf("spread=zone:1:hard:app=%s", app))
 	}
 }
 
@@ -126,16 +124,18 @@ func spreadGone(option string) func(*gen, Rule) {
 func nearZoneSelf(g *gen, rule Rule) {
 	app := g.app()
 	a, b := g.twoZones()
-	g.node(a, room(700))
-	g.node(b, room(700))
-	g.workload(app, g.between(2, 5), "cpu=600m mem=256Mi", by(rule, "near=zone:app=%s", app))
+	taint, tolerates := g.own()
+	g.node(a, room(700), taint)
+	g.node(b, room(700), taint)
+	g.workload(app, g.between(2, 5), "cpu=600m mem=256Mi", tolerates, by(rule, "near=zone:app=%s", app))
 }
 
 func nearHostnameSelf(g *gen, rule Rule) {
 	app := g.app()
-	g.node(g.zone(), room(750))
-	g.node(g.zone(), room(750))
-	g.workload(app, g.between(2, 3), "cpu=700m mem=128Mi", by(rule, "near=hostname:app=%s", app))
+	taint, tolerates := g.own()
+	g.node(g.zone(), room(750), taint)
+	g.node(g.zone(), room(750), taint)
+	g.workload(app, g.between(2, 3), "cpu=700m mem=128Mi", tolerates, by(rule, "near=hostname:app=%s", app))
 }
 
 func nearRunning(g *gen, rule Rule) {
@@ -160,9 +160,10 @@ func nearPending(g *gen, rule Rule) {
 // Pods that must be on the node of another pending pod.
 func nearPendingHostname(g *gen, rule Rule) {
 	db, web := g.app(), g.app()
-	g.node(g.zone(), room(450))
+	taint, tolerates := g.own()
+	g.node(g.zone(), room(450), taint)
 	g.workload(db, 1, "cpu=800m mem=256Mi")
-	g.workload(web, g.between(1, 2), "cpu=400m mem=128Mi", by(rule, "near=hostname:app=%s", db))
+	g.workload(web, g.between(1, 2), "cpu=400m mem=128Mi", tolerates, by(rule, "near=hostname:app=%s", db))
 }
 
 func awayHostnameSelf(g *gen, rule Rule) {
@@ -205,8 +206,9 @@ func awaySymmetric(g *gen, rule Rule) {
 
 func awaySymmetricHostname(g *gen, rule Rule) {
 	db, web := g.app(), g.app()
-	g.runs(db, g.node(g.zone(), room(1700)), by(rule, "away=hostname:app=%s", web))
-	g.workload(web, 1, g.large())
+	taint, tolerates := g.own()
+	g.runs(db, g.node(g.zone(), room(1700), taint), by(rule, "away=hostname:app=%s", web))
+	g.workload(web, 1, g.large(), tolerates)
 }
 
 // The pods to avoid, or to be near to, run in another namespace.
@@ -239,8 +241,9 @@ func awayNamespaceSelector(g *gen, rule Rule) {
 // old one will do.
 func awayMatchLabelKeys(g *gen, rule Rule) {
 	app := g.app()
-	g.runs(app, g.node(g.zone(), room(900)), "labels=app="+app+",rev=1")
-	g.workload(app, g.between(1, 3), g.small(), "labels=app="+app+",rev=2", fmt.Sprintf("away=hostname:app=%s", app), by(rule, ",keys=rev"))
+	taint, tolerates := g.own()
+	g.runs(app, g.node(g.zone(), room(900), taint), "labels=app="+app+",rev=1")
+	g.workload(app, 1, "cpu=850m mem=128Mi", tolerates, "labels=app="+app+",rev=2", fmt.Sprintf("away=hostname:app=%s", app), by(rule, ",keys=rev"))
 }
 
 // Pods of other revisions are avoided, not those of the own.
