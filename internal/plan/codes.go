@@ -125,7 +125,7 @@ var codeRows = []CodeInfo{
 		"Correct the name, or give a newer table with --catalog."},
 	{EmulatedAdmission, KindWarning, "The object was read from a manifest, so defaults that the API server would have set were applied.",
 		"Nothing, unless an admission webhook of yours changes pods too."},
-	{DuplicateObject, KindWarning, "The same object was given more than once; the first one counts.",
+	{DuplicateObject, KindWarning, "The same object was given more than once: of the objects that were read the first counts, of --what-if the last.",
 		"Remove the others."},
 	{PreferenceRelaxed, KindWarning, "A preference of a pod could not be kept and was dropped.",
 		"Nothing, or make it a requirement if the pod must not run otherwise."},

@@ -72,18 +72,9 @@ type NodeDiff struct {
 	Node NodeUse
 	// Blockers are the pods that may not be moved off a node that is going, sorted.
 	Blockers []string
-}
-
-// Sign tells whether the node is one more (1) or one fewer (-1); 0 for one that is
-// going and kept by its pods.
-func (n *NodeDiff) Sign() int64 {
-	switch {
-	case n.Kind == Added || n.Kind == Staying:
-		return 1
-	case len(n.Blockers) > 0:
-		return 0
-	}
-	return -1
+	// Sign is 1 where the node is one more in the end, -1 where it is one fewer, else 0:
+	// it is going and its pods keep it.
+	Sign int
 }
 
 // Delta writes what the node makes of the price per hour.
@@ -91,10 +82,10 @@ func (n *NodeDiff) Delta() string {
 	switch {
 	case !n.Node.PriceKnown:
 		return "price unknown"
-	case n.Sign() == 0:
+	case n.Sign == 0:
 		return Dollars(n.Node.Price) + " kept"
 	}
-	return Signed(n.Sign() * n.Node.Price)
+	return Signed(int64(n.Sign) * n.Node.Price)
 }
 
 // FateState says where a plan has a pod.

@@ -81,23 +81,37 @@ func compareNodes(before, after *Plan) []NodeDiff {
 	for i := range before.Nodes {
 		then[before.Nodes[i].Name] = &before.Nodes[i]
 	}
-	held := blockers(after)
+	was, is := blockers(before), blockers(after)
+	// stays is 1 for a node that is there in the end.
+	stays := func(n *NodeUse, held map[string][]string) int {
+		if n.Going && len(held[n.Name]) == 0 {
+			return 0
+		}
+		return 1
+	}
 	var out []NodeDiff
 	for i := range after.Nodes {
 		n := &after.Nodes[i]
-		old := then[n.Name]
-		delete(then, n.Name)
-		switch {
-		case old == nil:
-			out = append(out, NodeDiff{Kind: Added, Node: *n})
-		case n.Going && !old.Going:
-			out = append(out, NodeDiff{Kind: Going, Node: *n, Blockers: held[n.Name]})
-		case !n.Going && old.Going:
-			out = append(out, NodeDiff{Kind: Staying, Node: *n})
+		d := NodeDiff{Kind: Added, Node: *n, Sign: stays(n, is)}
+		if n.Going {
+			d.Blockers = is[n.Name]
 		}
+		if old := then[n.Name]; old != nil {
+			delete(then, n.Name)
+			d.Sign -= stays(old, was)
+			switch {
+			case n.Going == old.Going && d.Sign == 0:
+				continue
+			case n.Going && (!old.Going || d.Sign < 0):
+				d.Kind = Going
+			default:
+				d.Kind = Staying
+			}
+		}
+		out = append(out, d)
 	}
-	for _, name := range slices.Sorted(maps.Keys(then)) {
-		out = append(out, NodeDiff{Kind: Removed, Node: *then[name]})
+	for _, n := range then {
+		out = append(out, NodeDiff{Kind: Removed, Node: *n, Sign: -stays(n, was)})
 	}
 	slices.SortFunc(out, func(a, b NodeDiff) int { return strings.Compare(a.Node.Name, b.Node.Name) })
 	return out

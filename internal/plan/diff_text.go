@@ -149,7 +149,7 @@ func (t *report) diffNodes(d *Diff) {
 		n := &rows[i]
 		price := n.Delta()
 		facts := strings.Join(strings.Fields(n.Node.InstanceType+" "+n.Node.CapacityType+" "+n.Node.Zone), "  ")
-		t.noted(fmt.Sprintf("  %s  %s  %s", pad(strings.ToLower(string(n.Kind)), 7), t.bold(clean(n.Node.Name)), t.better(n.Sign())(price)), clean(facts))
+		t.noted(fmt.Sprintf("  %s  %s  %s", pad(strings.ToLower(string(n.Kind)), 7), t.bold(clean(n.Node.Name)), t.better(int64(n.Sign))(price)), clean(facts))
 		if len(n.Blockers) > 0 {
 			t.para("           ! ", "             ", "it stays as long as these pods may not be moved: "+few(n.Blockers, 4), t.yellow)
 		}

@@ -128,7 +128,7 @@ func (v *comparison) nodes(d *plan.Diff) {
 	for i := range rows {
 		n := &rows[i]
 		r := diffRow{
-			Count: strings.ToLower(string(n.Kind)), Title: n.Node.Name, Class: class(n.Sign()), Delta: n.Delta(),
+			Count: strings.ToLower(string(n.Kind)), Title: n.Node.Name, Class: class(int64(n.Sign)), Delta: n.Delta(),
 			Facts: strings.Join(strings.Fields(n.Node.InstanceType+" "+n.Node.CapacityType+" "+n.Node.Zone), ", "),
 			Held:  few(n.Blockers, 6),
 		}

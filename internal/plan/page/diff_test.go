@@ -21,7 +21,7 @@ func compared() *plan.Plan {
 			After:    plan.Side{Going: 1, GoingPrice: 100_000, Summary: plan.Summary{PriceAfter: 230_000, LaunchPrice: 130_000, Launches: 2, Unschedulable: 1}},
 			Launches: []plan.LaunchDiff{{NodePool: "spot", Offer: offer, After: 2}},
 			Nodes: []plan.NodeDiff{
-				{Kind: plan.Going, Node: plan.NodeUse{Name: "ip-1", InstanceType: "m6g.large", Price: 100_000, PriceKnown: true}},
+				{Kind: plan.Going, Node: plan.NodeUse{Name: "ip-1", InstanceType: "m6g.large", Price: 100_000, PriceKnown: true}, Sign: -1},
 				{Kind: plan.Going, Node: plan.NodeUse{Name: "ip-2"}, Blockers: []string{"shop/db-0"}},
 			},
 			Pods: []plan.PodDiff{
