@@ -34,7 +34,7 @@ func (w *World) place(p *packing.Problem) {
 	}
 	if !deal {
 		w.Classes = append(w.Classes, w.base...)
-		w.pack(p)
+		w.pack(p, nil)
 		return
 	}
 	if w.topo == nil {
@@ -48,35 +48,49 @@ func (w *World) place(p *packing.Problem) {
 	for i := range w.base {
 		rest[i] = w.base[i].Pods
 	}
-	var gone []Class
-	var fixed []packing.Placed
-	if soft && len(w.Targets) > 0 {
-		d := w.newDealer(false, rest).ready()
-		d.deal()
-		w.assemble(d, rest)
-		w.pack(p)
-		placed := packing.Fill(p)
-		gone, fixed = w.settle(placed, rest)
-	}
-	d := w.newDealer(soft, rest)
-	for k := range fixed {
-		d.settled(&gone[fixed[k].Class], fixed[k])
-	}
+	gone := w.fill(p, rest)
+	d := w.newDealer(soft, false, rest)
+	d.settle(gone)
 	d.ready().deal()
 	w.assemble(d, rest)
-	n := len(w.Classes)
-	w.Classes = append(w.Classes, gone...)
-	w.pack(p)
-	for i := range fixed {
-		fixed[i].Class += n
-	}
-	p.Fixed = fixed
-	for c := range w.Classes[:n] {
-		if soft && len(w.Targets) > 0 { // filled already
+	w.pack(p, gone)
+	for c := range w.Classes[:len(w.Classes)-len(gone)] {
+		if len(w.Targets) > 0 { // filled already
 			p.Classes[c].Nodes = nil
 		}
 	}
 }
+
+// seated are units of one class that have a place on nodes that exist.
+type seated struct {
+	class  Class
+	placed []packing.Placed // Class left out
+}
+
+// fill puts pods on nodes that exist and takes them out of rest. The deal only guesses at
+// the room there, so it is done again for what is left as long as something finds room.
+func (w *World) fill(p *packing.Problem, rest [][]int32) []seated {
+	var gone []seated
+	if len(w.Targets) == 0 {
+		return nil
+	}
+	for range maxFills {
+		d := w.newDealer(false, true, rest)
+		d.settle(gone)
+		d.ready().deal()
+		w.assemble(d, rest)
+		w.pack(p, gone)
+		placed := packing.Fill(p)[len(p.Fixed):]
+		if len(placed) == 0 {
+			break
+		}
+		gone = append(gone, w.seat(placed, rest)...)
+	}
+	return gone
+}
+
+// maxFills bounds how often nodes that exist are filled in one round.
+const maxFills = 6
 
 // registerDomains numbers the topology keys of all terms, so that cells have one entry
 // for each.
@@ -88,48 +102,55 @@ func (w *World) registerDomains() {
 	}
 }
 
-// settle takes pods that have a place on a node out of rest, and returns them as classes
-// of their own.
-func (w *World) settle(placed []packing.Placed, rest [][]int32) ([]Class, []packing.Placed) {
-	var classes []Class
-	var fixed []packing.Placed
-	of := map[int]int{} // class now -> position in classes
+// seat takes pods that have found a place on a node out of rest.
+func (w *World) seat(placed []packing.Placed, rest [][]int32) []seated {
+	var out []seated
+	of := map[int]int{} // class -> position in out
 	taken := make([]int, len(w.Classes))
 	gone := map[int32]bool{}
 	for _, p := range placed {
 		c := &w.Classes[p.Class]
 		k, ok := of[p.Class]
 		if !ok {
-			k = len(classes)
+			k = len(out)
 			of[p.Class] = k
 			one := *c
 			one.Pods = nil
-			classes = append(classes, one)
+			out = append(out, seated{class: one})
 		}
-		pods := c.Pods[taken[p.Class]*c.PodsPerUnit() : (taken[p.Class]+p.Count)*c.PodsPerUnit()]
+		n := c.PodsPerUnit()
+		pods := c.Pods[taken[p.Class]*n : (taken[p.Class]+p.Count)*n]
 		taken[p.Class] += p.Count
-		classes[k].Pods = append(classes[k].Pods, pods...)
+		out[k].class.Pods = append(out[k].class.Pods, pods...)
+		out[k].placed = append(out[k].placed, p)
 		for _, i := range pods {
 			gone[i] = true
 		}
-		fixed = append(fixed, packing.Placed{Node: p.Node, Class: k, Count: p.Count})
-	}
-	if len(gone) == 0 {
-		return nil, nil
 	}
 	for i := range rest {
 		rest[i] = slices.DeleteFunc(slices.Clone(rest[i]), func(pod int32) bool { return gone[pod] })
 	}
-	return classes, fixed
+	return out
 }
 
-// settled counts pods that have a place on a node already.
-func (d *dealer) settled(c *Class, p packing.Placed) {
-	dom := d.w.nodeDomains(d.w.Targets[p.Node])
-	for range p.Count {
-		for _, m := range c.membersOf() {
-			for range m.n {
-				d.join(m.rules, dom)
+// settle counts pods that have a place on a node already.
+func (d *dealer) settle(gone []seated) {
+	for i := range gone {
+		c := &gone[i].class
+		need := d.w.classNeed(c, nil)
+		for _, p := range gone[i].placed {
+			dom := d.w.nodeDomains(d.w.Targets[p.Node])
+			for range p.Count {
+				for _, m := range c.membersOf() {
+					for range m.n {
+						d.join(m.rules, dom)
+					}
+				}
+			}
+			if d.free != nil {
+				for r, v := range need {
+					d.free[p.Node][r] -= v * int64(p.Count)
+				}
 			}
 		}
 	}
@@ -213,11 +234,19 @@ func (w *World) assemble(d *dealer, rest [][]int32) {
 	}
 }
 
-// pack writes the classes into the problem.
-func (w *World) pack(p *packing.Problem) {
+// pack writes the classes into the problem, those that have a place last.
+func (w *World) pack(p *packing.Problem, gone []seated) {
 	d := len(w.Dims)
+	var fixed []packing.Placed
+	for i := range gone {
+		for _, f := range gone[i].placed {
+			f.Class = len(w.Classes)
+			fixed = append(fixed, f)
+		}
+		w.Classes = append(w.Classes, gone[i].class)
+	}
 	p.Classes = make([]packing.Class, len(w.Classes))
-	p.Caps, p.Fixed = nil, nil
+	p.Caps, p.Fixed = nil, fixed
 	need := make([]int64, 0, d*len(w.Classes))
 	for i := range w.Classes {
 		c := &w.Classes[i]

@@ -72,7 +72,7 @@ func (d *dealer) join1(at int, u *unit, terms []int32, n, step int) int {
 	w := d.w
 	runs := w.selectedByAll(terms)
 	running := d.attraction(terms, u.members[0].rules).total > 0 // what has a place by now included
-	if running && !d.soft {
+	if running && d.free != nil {
 		n -= d.beside(u, runs, n)
 	}
 	for i := 0; i < len(d.units) && n > 0; i++ {
@@ -235,7 +235,7 @@ func (d *dealer) largest(u, o *unit) int {
 			}
 		})
 	}
-	if !d.soft {
+	if d.free != nil {
 		nodes.Members(func(i int) {
 			if i < len(d.free) {
 				try(d.free[i])

@@ -11,7 +11,7 @@ import (
 // all. What is left open (which node) is package packing's.
 type dealer struct {
 	w *World
-	// soft deals new nodes only, preferences included.
+	// soft tells that preferences count.
 	soft        bool
 	units       []*unit
 	stance      []stance
@@ -19,7 +19,7 @@ type dealer struct {
 	attractions []*attraction
 	anti        map[int32]*repulsion
 	needs       [][][]int64 // by rules-key: what its classes need
-	free        [][]int64   // by target: what the deal leaves there
+	free        [][]int64   // by target: what the deal leaves there; nil: new nodes only
 	setOf       map[setKey]*cellSet
 	parts       []*part
 	dealt       map[place]int

@@ -10,15 +10,15 @@ import (
 )
 
 // newDealer deals the pods that some rule about other pods, or a preference, touches.
-// rest holds them by class.
-func (w *World) newDealer(soft bool, rest [][]int32) *dealer {
+// rest holds them by class; exist tells whether nodes that exist are looked at.
+func (w *World) newDealer(soft, exist bool, rest [][]int32) *dealer {
 	d := &dealer{w: w, soft: soft, setOf: map[setKey]*cellSet{}, dealt: map[place]int{}, needs: make([][][]int64, len(w.Rules))}
 	for i := range w.base {
 		c := &w.base[i]
 		d.needs[c.Rules] = append(d.needs[c.Rules], w.needs(c, nil))
 	}
 	d.stances()
-	if !soft {
+	if exist {
 		d.free = make([][]int64, len(w.Targets))
 		for k, i := range w.Targets {
 			d.free[k] = w.vector(&w.Nodes[i].Free, nil)
@@ -76,7 +76,7 @@ func (d *dealer) prepare(u *unit) {
 	var key strings.Builder
 	fmt.Fprint(&key, u.keys)
 	var nodes packing.Bitset
-	if !d.soft {
+	if d.free != nil {
 		if nodes = w.nodesOf(u); u.pinned != nil {
 			nodes = u.pinned
 		}

@@ -26,7 +26,7 @@ type item struct {
 // refused once more after the others. What is left at the end is excess.
 func (w *World) verify(p *packing.Problem, r *packing.Result) *verification {
 	v := &verification{excess: map[int]int{}}
-	d := w.newDealer(true, make([][]int32, len(w.base)))
+	d := w.newDealer(true, false, make([][]int32, len(w.base)))
 	var items []item
 	dom := map[[2]int][]int32{}
 	for _, pl := range r.Placed {
