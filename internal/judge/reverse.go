@@ -25,13 +25,21 @@ const hypothetical = "hypothetical"
 
 // Missed lists the pods that a plan leaves without a place although the scheduler, as
 // it stands when the plan is carried out, would take them: on a node that exists, on one
-// that the plan launches, or on a new one of a pool that is said to have none for them.
-// It returns how many questions it asked.
-func (c *Cluster) Missed(s *Scheduler, p *plan.Plan, nodes []*corev1.Node) (missed []string, asked int) {
+// of those that the plan launches, or on a new one of a pool that is said to have none for
+// them. It returns how many questions it asked. Room that a daemonset pod waits for is
+// its own.
+func (c *Cluster) Missed(s *Scheduler, p *plan.Plan, launched []*corev1.Node) (missed []string, asked int) {
 	var there []string
-	for _, n := range slices.Concat(c.Nodes, nodes) {
-		if !going(n) {
-			there = append(there, n.Name)
+	for _, n := range slices.Concat(c.Nodes, launched) {
+		if going(n) {
+			continue
+		}
+		there = append(there, n.Name)
+		for _, d := range c.daemons(n) {
+			if s.pods.find(d.Namespace, d.Name) == nil {
+				d.Spec.NodeName = n.Name
+				s.set(d)
+			}
 		}
 	}
 	supplies := worldtest.Supplies(c.s, c.c)
