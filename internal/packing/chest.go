@@ -26,6 +26,9 @@ type chest struct {
 	settle  int // steps that are left to do better than what was found
 }
 
+// slots is the dimension of pods.
+const slots = 2
+
 // item is a kind of pods in a chest.
 type item struct {
 	at    int // of the caller
@@ -175,10 +178,16 @@ func (ch *chest) descend(i int, worth float64) {
 }
 
 // pour fills what the kept contents leave of a room with fluids: the amounts that are
-// worth the most there.
-func (ch *chest) pour(room []int64, amount []float64) {
-	left := []float64{float64(room[0]), float64(room[1])}
+// worth the most there, or less of them where slots for pods run out. It returns what
+// all contents are worth.
+func (ch *chest) pour(room []int64, amount []float64) float64 {
+	var left [slots + 1]float64
+	for r := range left {
+		left[r] = float64(room[r])
+	}
+	whole := 0.0
 	for i, n := range ch.kept {
+		whole += float64(float64(n) * ch.items[i].worth)
 		for r := range left {
 			left[r] -= float64(n) * float64(ch.items[i].need[r])
 		}
@@ -193,16 +202,27 @@ func (ch *chest) pour(room []int64, amount []float64) {
 			most, best, at = v, x, c
 		}
 	}
+	pods := 0.0
 	for k, i := range at.by {
 		if i >= 0 {
-			amount[ch.fluids[i].at] += best[k]
+			pods += best[k] * float64(ch.fluids[i].need[slots])
 		}
 	}
+	part := 1.0
+	if pods > left[slots] {
+		part = left[slots] / pods
+	}
+	for k, i := range at.by {
+		if i >= 0 {
+			amount[ch.fluids[i].at] += part * best[k]
+		}
+	}
+	return whole + part*most
 }
 
 // mix solves for the amounts of one or two fluids that use a room up; false if that
 // takes a negative amount or more than there is.
-func (ch *chest) mix(by [2]int, room []float64) (x [2]float64, ok bool) {
+func (ch *chest) mix(by [2]int, room [slots + 1]float64) (x [2]float64, ok bool) {
 	switch i, j := by[0], by[1]; {
 	case i >= 0 && j >= 0:
 		a, b := ch.fluids[i].need, ch.fluids[j].need

@@ -166,9 +166,10 @@ func (l *lumps) generate(gain float64) bool {
 		for i, n := range ch.kept {
 			f.whole[ch.items[i].at] = n
 		}
-		ch.pour(l.g.cap(b), f.part)
-		l.put(f, float64(l.g.prices[b]))
-		some = true
+		if ch.pour(l.g.cap(b), f.part) > goal {
+			l.put(f, float64(l.g.prices[b]))
+			some = true
+		}
 	}
 	return some
 }
@@ -238,54 +239,133 @@ func (g *group) largeOf(count []int, y []float64) (large, small []int) {
 	return large[:k:k], large[k:]
 }
 
-// bulkLumps packs most of left: contents of large pods by the program, whole copies
-// first, then the most used one, until little is left; then small pods into the room
-// beside them. What found no place stays in left.
-func (s *solver) bulkLumps(g *group, left []int) (out []pattern, lp float64) {
-	_, df := g.demandOf(left)
+// packLumps packs all of count: contents of large pods by the program, then small pods
+// into the room beside them. The last few nodes of the program are a rest that is packed
+// by search; where that is a good part of the plan, several sizes of it are tried.
+func (s *solver) packLumps(g *group, count []int) (out []pattern, lp float64) {
+	_, df := g.demandOf(count)
 	y := duals(g.d, g.caps, g.prices, df)
-	sub := g.promising(y, left, 0.09)
-	large, small := sub.largeOf(left, y)
-	fluids := sub.fluidsOf(small, left)
-	plan, lp := s.dive(sub, large, fluids, left, y)
-	if len(plan) == 0 {
-		return nil, lp
+	sub := g.promising(y, count, 0.09)
+	large, small := sub.largeOf(count, y)
+	l := &lumpPlan{g: sub, full: g, large: large, small: small, fluids: sub.fluidsOf(small, count)}
+	last := 3.0
+	if sumOf(count) <= smallPods {
+		last = 0
 	}
-	sp := newSpreader(sub, y)
-	sp.preset = sub.deal(plan, large, fluids, left)
-	bins := make([]int, len(plan))
+	lp = l.dive(s, count, y, last)
+	if last > 0 && len(l.ends) > 1 {
+		l.ends = l.ends[len(l.ends)-1:]
+	}
+	for _, k := range l.ends {
+		left := slices.Clone(count)
+		p := l.finish(s, k, y, left)
+		rest, _ := s.packRest(g, left, nil, restCare(p, left))
+		p = append(p, rest...)
+		if out == nil || g.price(p) < g.price(out) {
+			out = p
+		}
+	}
+	return out, lp
+}
+
+// lumpPlan is a plan in the making.
+type lumpPlan struct {
+	g, full      *group // promising bins, all bins
+	large, small []int
+	fluids       []fluid
+	nodes        []filling
+	ends         []int // numbers of nodes after which little is left
+}
+
+// fewNodes is how many nodes of the program are little.
+const fewNodes = 4
+
+// dive rounds the program: it takes whole copies of its columns, else one of the most
+// used, and solves again for what is left, until that is no more than last nodes. It
+// returns the program's value.
+func (l *lumpPlan) dive(s *solver, count []int, y []float64, last float64) (value float64) {
+	left := slices.Clone(count)
+	fluids := slices.Clone(l.fluids)
+	take := func(f filling) {
+		whole := make([]int32, len(l.large))
+		for i, c := range l.large {
+			whole[i] = min(f.whole[i], int32(left[c]))
+			left[c] -= int(whole[i])
+		}
+		for i, v := range f.part {
+			fluids[i].amount = max(0, fluids[i].amount-v)
+		}
+		l.nodes = append(l.nodes, filling{f.bin, whole, f.part})
+	}
+	var known []filling
+	for {
+		m := newLumps(l.g, l.large, left, fluids, known)
+		gain := lumpGain
+		if known != nil {
+			m.steps /= 5
+			gain = diveGain
+		}
+		m.optimize(y, gain)
+		if known == nil {
+			value = m.value()
+			m.remember(s)
+		}
+		known = m.useful()
+		nodes, taken := 0.0, false
+		best, bestX := -1, 0.0
+		for i, j := range m.basis {
+			if j < 0 || m.cols[j].bin < 0 {
+				continue
+			}
+			nodes += m.x[i]
+			for k := int(m.x[i] + 1e-6); k > 0; k-- {
+				take(m.cols[j])
+				taken = true
+			}
+			if m.x[i] > bestX+1e-9 {
+				best, bestX = j, m.x[i]
+			}
+		}
+		if taken {
+			continue
+		}
+		if nodes <= max(last, fewNodes) && len(l.nodes) > 0 {
+			l.ends = append(l.ends, len(l.nodes))
+		}
+		if nodes <= last || best < 0 {
+			return value
+		}
+		take(m.cols[best])
+	}
+}
+
+// finish is the plan of the first k nodes with small pods beside the large ones. What
+// found no place stays in left.
+func (l *lumpPlan) finish(s *solver, k int, y []float64, left []int) []pattern {
+	sp := newSpreader(l.g, y)
+	sp.preset = l.g.deal(l.nodes[:k], l.large, l.fluids, left)
+	bins := make([]int, k)
 	share := make([]int, len(left))
-	for _, c := range small {
+	for _, c := range l.small {
 		share[c] = left[c]
 	}
-	for i := range plan {
-		bins[i] = plan[i].bin
+	for i := range bins {
+		bins[i] = l.nodes[i].bin
 	}
 	s.spreadBest(sp, bins, share)
-	for c, k := range share {
-		left[c] -= k - sp.rest[c]
+	for c, n := range share {
+		left[c] -= n - sp.rest[c]
 	}
-	out = sp.patterns(nil)
+	out := sp.patterns(nil)
 	use := make([]int32, len(left))
 	for i := range out { // some bin that did not promise much may hold it for less
 		clear(use)
 		for _, cc := range out[i].cc {
 			use[cc.Class] = int32(cc.Count)
 		}
-		out[i].bin = g.cheapest(use)
+		out[i].bin = l.full.cheapest(use)
 	}
-	return out, lp
-}
-
-// packLumps packs all of count: what is left of the program is a rest.
-func (s *solver) packLumps(g *group, count []int) ([]pattern, float64) {
-	left := slices.Clone(count)
-	out, lp := s.bulkLumps(g, left)
-	if len(out) == 0 {
-		return nil, lp
-	}
-	rest, _ := s.packRest(g, left, nil, restCare(out, left))
-	return append(out, rest...), lp
+	return out
 }
 
 // plain reports whether contents are limited by cpu, memory and pod slots alone, the
@@ -305,64 +385,6 @@ func (g *group) plain() bool {
 		}
 	}
 	return true
-}
-
-// lumpRest is how many nodes of the program are not rounded but packed as a rest.
-const lumpRest = 3
-
-// dive rounds the program: it takes whole copies of its columns, else one of the most
-// used, and solves again for what is left, until that is no more than a few nodes.
-func (s *solver) dive(g *group, large []int, fluids []fluid, count []int, y []float64) (out []filling, lp float64) {
-	left := slices.Clone(count)
-	fluids = slices.Clone(fluids)
-	take := func(f filling) {
-		whole := make([]int32, len(large))
-		for i, c := range large {
-			whole[i] = min(f.whole[i], int32(left[c]))
-			left[c] -= int(whole[i])
-		}
-		for i, v := range f.part {
-			fluids[i].amount = max(0, fluids[i].amount-v)
-		}
-		out = append(out, filling{f.bin, whole, f.part})
-	}
-	var known []filling
-	for {
-		l := newLumps(g, large, left, fluids, known)
-		gain := lumpGain
-		if known != nil {
-			l.steps /= 5
-			gain = diveGain
-		}
-		l.optimize(y, gain)
-		if known == nil {
-			lp = l.value()
-			l.remember(s)
-		}
-		known = l.useful()
-		nodes, taken := 0.0, false
-		best, bestX := -1, 0.0
-		for i, j := range l.basis {
-			if j < 0 || l.cols[j].bin < 0 {
-				continue
-			}
-			nodes += l.x[i]
-			for k := int(l.x[i] + 1e-6); k > 0; k-- {
-				take(l.cols[j])
-				taken = true
-			}
-			if l.x[i] > bestX+1e-9 {
-				best, bestX = j, l.x[i]
-			}
-		}
-		if taken {
-			continue
-		}
-		if nodes <= lumpRest || best < 0 {
-			return out, lp
-		}
-		take(l.cols[best])
-	}
 }
 
 // deal puts pods on planned nodes: the large ones as planned, then small ones of every
