@@ -44,9 +44,6 @@ func (s *solver) pack(g *group, count []int) []pattern {
 	if len(g.classes) == 1 {
 		return g.packEqual(left[0])
 	}
-	if ps, _ := s.packCapped(g, left); ps != nil {
-		return ps
-	}
 	var out []pattern
 	var pool [][]int32
 	target := 0.0
