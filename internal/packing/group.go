@@ -41,8 +41,8 @@ func (s *solver) pack(g *group, count []int) []pattern {
 	if total == 0 || len(g.bins) == 0 {
 		return nil
 	}
-	if len(g.classes) == 1 {
-		return g.packEqual(left[0])
+	if ps, _ := s.packCapped(g, left); ps != nil {
+		return ps
 	}
 	var out []pattern
 	var pool [][]int32
@@ -50,8 +50,7 @@ func (s *solver) pack(g *group, count []int) []pattern {
 	coarse := len(g.classes) <= fewClasses
 	if coarse && total > divePods {
 		if g.plain() {
-			out, target = s.packLumps(g, left)
-			return s.repair(g, out, target)
+			out, target = s.bulkLumps(g, left)
 		} else {
 			out, pool, target = s.bulkColumns(g, left, nil)
 		}
@@ -68,8 +67,7 @@ func (s *solver) pack(g *group, count []int) []pattern {
 			// Pods too lumpy to be spread: contents have to be chosen with care.
 			copy(left, again)
 			if g.plain() {
-				out, target = s.packLumps(g, left)
-				return s.repair(g, out, target)
+				out, target = s.bulkLumps(g, left)
 			} else {
 				out, pool, target = s.bulkColumns(g, left, contents(out, len(left)))
 			}
