@@ -46,6 +46,13 @@ demo: $(BUILD)/host/plan ## plan the cluster in events/worlds/demo: text here, p
 plan: check-f $(BUILD)/host/plan ## plan your own objects: make plan F=file-or-folder [ARGS="--explain pod/ns/name -o json"]
 	@$(BUILD)/host/plan -f '$(F)' $(ARGS)
 
+# The demo's clock goes with the demo's cluster.
+.PHONY: what-if
+what-if: $(BUILD)/host/plan ## what would differ: make what-if F=file-or-folder [FILE=change.yaml] [REMOVE=node/name] [ARGS=...]; F: the demo cluster
+	@if [ -z '$(FILE)$(REMOVE)' ]; then echo "say what would change: make what-if FILE=change.yaml, or REMOVE=node/NAME (README, 'What if')" >&2; exit 2; fi
+	@$(BUILD)/host/plan $(if $(F),-f '$(F)',-f events/worlds/demo --cluster harbourlane-prod --now 2026-11-30T09:30:00Z) --diff \
+	  $(if $(FILE),--what-if '$(FILE)') $(if $(REMOVE),--remove '$(REMOVE)') $(ARGS)
+
 ##@ Check it
 
 .PHONY: test
@@ -126,8 +133,12 @@ synth: build check-node check-cluster ## the CloudFormation template: make synth
 	@ls $(BUILD)/cdk.out/*.template.json
 
 .PHONY: diff
-diff: build check-node check-cluster ## what a deploy would change (AWS credentials needed)
+ifneq ($(FILE)$(REMOVE),)
+diff: what-if
+else
+diff: build check-node check-cluster ## what a deploy would change (AWS credentials needed); with FILE= or REMOVE= as what-if
 	npx --yes $(CDK_CLI) diff -c cluster='$(CLUSTER)' $(CONTEXT)
+endif
 
 .PHONY: deploy
 deploy: build check-node check-cluster ## deploy what exists so far, the plan function (AWS credentials needed)
