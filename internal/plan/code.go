@@ -66,6 +66,7 @@ const (
 
 	UndeclaredStartupTaint Code = "UndeclaredStartupTaint"
 	FeatureOff             Code = "FeatureOff"
+	BufferUnresolved       Code = "BufferUnresolved"
 	OverlayConflict        Code = "OverlayConflict"
 	OverlayInvalid         Code = "OverlayInvalid"
 	PriceOverlaid          Code = "PriceOverlaid"

@@ -145,6 +145,8 @@ var codeRows = []CodeInfo{
 		"Correct the field that the detail names."},
 	{PriceOverlaid, KindWarning, "Prices of this plan are those of a NodeOverlay, not those of the catalogue.",
 		"Nothing; the JSON gives the listed price beside each overlaid one."},
+	{BufferUnresolved, KindWarning, "Nothing says what a unit of the CapacityBuffer asks for, so no room is kept for it.",
+		"Give the PodTemplate or the workload that the detail names, or correct the reference."},
 	{UndeclaredStartupTaint, KindWarning, "A node that is starting carries a taint which its NodePool does not declare, so the pods that it was launched for cannot run there yet.",
 		"If the taint goes by itself, list it under spec.template.spec.startupTaints; else add it to spec.template.spec.taints."},
 

@@ -37,7 +37,7 @@ func mentioned(p *Plan) map[string]bool {
 // describe tells a plan about the named pods, which it forgets.
 func describe(p *Plan, s *snapshot.Snapshot, named map[string]bool) {
 	daemons := map[string]snapshot.Resources{}
-	p.Pods = p.Pods[:0]
+	p.Pods = slices.DeleteFunc(p.Pods, func(u PodUse) bool { return !u.Buffer })
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		if pod.NodeName != "" && !pod.Terminal() && pod.Owner != nil && pod.Owner.Kind == "DaemonSet" {

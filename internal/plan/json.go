@@ -76,6 +76,8 @@ type summaryJSON struct {
 	Placed           int                    `json:"placed"`
 	Launches         int                    `json:"launches"`
 	Unschedulable    int                    `json:"unschedulable"`
+	BufferUnits      int                    `json:"bufferUnits,omitempty"`
+	BufferMissing    int                    `json:"bufferUnitsMissing,omitempty"`
 	PriceBefore      json.Number            `json:"pricePerHourBefore"`
 	PriceAfter       json.Number            `json:"pricePerHourAfter"`
 	LaunchPrice      json.Number            `json:"launchPricePerHour"`
@@ -246,6 +248,7 @@ func toJSON(p *Plan) *planJSON {
 		Catalogue: catalogueJSON(p.Catalogue),
 		Summary: summaryJSON{
 			PendingPods: s.PendingPods, Placed: s.Placed, Launches: s.Launches, Unschedulable: s.Unschedulable,
+			BufferUnits: s.BufferUnits, BufferMissing: s.BufferMissing,
 			PriceBefore: dollars(s.PriceBefore), PriceAfter: dollars(s.PriceAfter),
 			LaunchPrice: dollars(s.LaunchPrice), LaunchPriceWorst: dollars(s.LaunchPriceWorst),
 			LowerBound: dollars(s.LaunchLowerBound), BoundDuals: mainDuals(p.Bounds),

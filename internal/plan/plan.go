@@ -54,6 +54,9 @@ type Summary struct {
 	PriceBefore, PriceAfter                      snapshot.Price
 	LaunchPrice, LaunchPriceWorst                snapshot.Price
 	LaunchLowerBound                             snapshot.Price
+	// BufferUnits is for how many units of CapacityBuffers the plan was to keep room,
+	// BufferMissing how many of them got none. They are no pods and count as none above.
+	BufferUnits, BufferMissing int
 }
 
 // Bound is a certified lower bound for the pods of some launches: with these
@@ -175,6 +178,7 @@ type PodUse struct {
 	// ("batch/run-*").
 	Workload string
 	Requests snapshot.Resources
+	Buffer   bool   // a unit of a CapacityBuffer
 	Node     string // where it runs; "" while it is pending
 }
 

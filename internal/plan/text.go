@@ -114,11 +114,15 @@ func Outcome(p *Plan) string {
 	total := s.PendingPods + p.Moving.Pods
 	short := ""
 	if n := p.staticLaunches(); n > 0 {
-		short = "tatic NodePools are short of " + Count(n, "node") + "."
+		short = "Static NodePools are short of " + Count(n, "node") + "."
+	}
+	if n := s.BufferUnits; n > 0 {
+		kept := "Capacity buffers have room for " + thousands(int64(n-s.BufferMissing)) + " of " + Count(n, "unit") + "."
+		short = strings.TrimSpace(kept + " " + short)
 	}
 	switch {
 	case total == 0 && short != "":
-		return "No pod is pending; s" + short
+		return "No pod is pending. " + short
 	case total == 0:
 		return "No pod is pending: there is nothing to launch."
 	}
@@ -140,7 +144,7 @@ func Outcome(p *Plan) string {
 	}
 	head += ": " + strings.Join(parts, ", ") + "."
 	if short != "" {
-		head += " S" + short
+		head += " " + short
 	}
 	return head
 }

@@ -33,6 +33,8 @@ type planner struct {
 	static map[int]*staticContents
 	forced []plan.Bound // of their launches
 	priced map[string]*priced
+	made   []scheduling.PlannedNode // the launches, for what is planned after them
+	after  *planner                 // the plan that this one adds to; nil for most
 }
 
 // maxRounds is how often a problem is packed again with what was found out: pods that
@@ -113,12 +115,20 @@ func Write(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *pac
 	pl.unplaced()
 	pl.nodes()
 	pl.bounds()
+	units := pl.buffers()
 	pl.warnings()
 	pl.summary()
 	slices.SortFunc(pl.out.Displaced, func(a, b plan.Displaced) int { return strings.Compare(a.Pod, b.Pod) })
 	pl.out.ID = identity(s, c, w, p)
+	explain := pl.explain
+	if units != nil {
+		pl.out.ID = joinIDs(pl.out.ID, identity(units.s, c, units.w, units.p))
+		if strings.HasPrefix(opts.Explain, "pod/buffer/") {
+			units.out, explain = pl.out, units.explain
+		}
+	}
 	if opts.Explain != "" {
-		pl.out.Explained = pl.explain(opts.Explain)
+		pl.out.Explained = explain(opts.Explain)
 	}
 	return pl.out
 }
@@ -164,6 +174,9 @@ func (pl *planner) placements() {
 
 func (pl *planner) launches() {
 	perPool := make([]int, len(pl.w.Pools))
+	for i := range pl.w.Pools {
+		perPool[i] = pl.launchesBefore(pl.w.Pools[i].Spec.Name)
+	}
 	pl.out.Launches = make([]plan.Launch, 0, len(pl.r.Launches))
 	var prev *packing.Launch
 	for i := range pl.r.Launches {
@@ -207,9 +220,12 @@ func (pl *planner) launches() {
 		}
 		slices.Sort(out.Pods)
 		pl.out.Launches = append(pl.out.Launches, out)
+		pl.launched(out.Name, t, l)
 		prev = l
 	}
-	pl.staticLaunches()
+	if pl.after == nil {
+		pl.staticLaunches()
+	}
 	// By pool; within one the numbers go up already.
 	slices.SortStableFunc(pl.out.Launches, func(a, b plan.Launch) int { return strings.Compare(a.NodePool, b.NodePool) })
 }
@@ -292,7 +308,12 @@ func (pl *planner) warn(object string, code plan.Code, detail string) {
 
 func (pl *planner) summary() {
 	s := &pl.out.Summary
-	s.Placed, s.Launches = len(pl.out.Placements), len(pl.out.Launches)
+	s.Launches = len(pl.out.Launches)
+	for i := range pl.out.Placements {
+		if !plan.IsUnit(pl.out.Placements[i].Pod) {
+			s.Placed++
+		}
+	}
 	for i := range pl.out.Launches {
 		l := &pl.out.Launches[i]
 		s.LaunchPrice += l.Chosen.Price

@@ -64,6 +64,7 @@ func (pl *planner) staticLaunches() {
 		}
 		slices.Sort(out.Pods)
 		pl.out.Launches = append(pl.out.Launches, out)
+		pl.launched(out.Name, t, &l)
 		b := bounds[out.NodePool]
 		if b == nil {
 			b = &plan.Bound{Pools: []string{out.NodePool}, Kind: boundForced, Demand: map[string]float64{}, Duals: map[string]float64{}}

@@ -69,6 +69,7 @@ func (w *World) readNodes() {
 			w.Nodes = append(w.Nodes, w.inFlight(c))
 		}
 	}
+	w.Nodes = append(w.Nodes, w.planned...)
 	w.planStatic()
 	slices.SortStableFunc(w.Nodes, func(a, b Node) int {
 		if (a.Launch != nil) != (b.Launch != nil) {
@@ -94,7 +95,7 @@ func (w *World) readNodes() {
 	for i := range w.Nodes {
 		n := &w.Nodes[i]
 		n.Free = n.Allocatable.Sub(n.Used).Sub(n.Daemons)
-		if n.Closed == "" {
+		if n.Closed == "" && !w.sealed(n) {
 			w.Targets = append(w.Targets, i)
 		}
 	}

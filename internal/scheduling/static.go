@@ -18,6 +18,9 @@ type Static struct {
 	Pool     int
 	Template *Template // of no other node
 	Offer    int       // the cheapest that the pool allows, in the template
+	// among are the offers that are left; nil = all that the template has. They are of a
+	// launch that a plan has put pods on before.
+	among []int
 }
 
 // static reports whether the pool keeps a fixed number of nodes and is in order.
@@ -131,7 +134,7 @@ func (w *World) launchStatic(pool, count int) {
 	}
 	for k := range count {
 		o := slices.IndexFunc(order, func(o int) bool { return w.takeReserved(t, o) })
-		w.Nodes = append(w.Nodes, w.staticNode(p, &Static{pool, t, order[o]}, p.Spec.Name+"-"+strconv.Itoa(k+1)))
+		w.Nodes = append(w.Nodes, w.staticNode(p, &Static{Pool: pool, Template: t, Offer: order[o]}, p.Spec.Name+"-"+strconv.Itoa(k+1)))
 	}
 }
 
@@ -189,8 +192,8 @@ func (w *World) staticNode(p *Pool, l *Static, name string) Node {
 func (w *World) StaticLaunch(p *packing.Problem, n *Node, contents []packing.ClassCount) packing.Launch {
 	t := n.Launch.Template
 	tm := w.packTemplate(t)
-	use := make([]int64, len(w.Dims))
-	allowed := t.full.Clone()
+	use := w.vector(&n.Used, nil)
+	allowed := n.Launch.amongOptions()
 	for o := range t.offers {
 		if t.u.offers[t.offers[o]].capacity == catalog.Reserved {
 			allowed.Clear(o) // other instances of reservations are for others
@@ -203,7 +206,7 @@ func (w *World) StaticLaunch(p *packing.Problem, n *Node, contents []packing.Cla
 		}
 		rules := &w.Rules[c.Rules]
 		bits := w.sharedFilter(t, rules, t.portFilter(t.match(rules), rules.Spec.HostPorts))
-		if w.topo != nil {
+		if w.dealt(cc.Class) {
 			bits = nil // they were dealt to this zone, or this node, and no other
 		}
 		for i := range allowed {

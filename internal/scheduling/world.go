@@ -60,6 +60,7 @@ type World struct {
 	nodes     nodeTable
 	overlaid  map[string]*overlaid  // by pool
 	described map[string]bool       // classes that were remarked on
+	planned   []Node                // launches of a plan that this one comes after
 	reserved  map[string]int64      // instances of reservations that static pools take
 	allow     []allowance           // by rules
 	explain   map[int]*explainTable // by pool

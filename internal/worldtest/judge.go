@@ -66,6 +66,7 @@ func check(j *judge) []string {
 	j.accounting()
 	j.nominations()
 	j.static()
+	j.buffers()
 	j.reservations()
 	j.existing()
 	for i := range p.Launches {
@@ -86,6 +87,7 @@ func CheckLaunches(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) []str
 	j.accounting()
 	j.nominations()
 	j.static()
+	j.buffers()
 	j.reservations()
 	j.existing()
 	for i := range p.Launches {
@@ -107,6 +109,10 @@ func newJudge(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) *judge {
 	}
 	for i := range s.Pods {
 		j.pods[s.Pods[i].Ref()] = &s.Pods[i]
+	}
+	list := units(s)
+	for i := range list {
+		j.pods[list[i].Ref()] = &list[i]
 	}
 	for i := range p.Launches {
 		for _, ref := range p.Launches[i].Pods {
