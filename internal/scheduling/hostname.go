@@ -212,7 +212,7 @@ func (w *World) relaxed(class int, k int32) bool {
 }
 
 // spreadCaps makes caps of a hostname spread: one per group of classes that can meet on
-// a node. Pods that are counted but do not carry the term are kept away from those that
+// a node. Pods that are counted but do not carry the term share no new node with those that
 // do: the term would forbid one of the two orders in which they may come.
 func (w *World) spreadCaps(p *packing.Problem, k int32, carriers, matched []int32, hard bool, target []int32, apart func(i, k int32, hard bool)) {
 	tm := &w.topo.terms[k]
@@ -257,13 +257,30 @@ func (w *World) spreadCaps(p *packing.Problem, k int32, carriers, matched []int3
 		}
 	}
 	for _, o := range matched {
-		if slices.Contains(carriers, o) {
+		if slices.Contains(carriers, o) || !hard && w.relaxed(int(o), k) {
 			continue
 		}
 		for _, i := range carriers {
-			if hard || !w.relaxed(int(o), k) {
-				apart(i, o, hard)
+			if w.crowds(&w.Classes[o], &w.Classes[i], k) {
+				apart(i, o, false)
 			}
 		}
 	}
+}
+
+// crowds reports whether pods that a spread counts, but that do not state it, could keep
+// pods that do from a node, should they come first.
+func (w *World) crowds(counted, carrier *Class, k int32) bool {
+	for _, m := range carrier.membersOf() {
+		if w.matches(m.rules, k) {
+			return true
+		}
+	}
+	n := 0
+	for _, m := range counted.membersOf() {
+		if w.matches(m.rules, k) {
+			n += m.n * counted.Units()
+		}
+	}
+	return n > int(w.topo.terms[k].maxSkew)
 }
