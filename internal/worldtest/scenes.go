@@ -51,7 +51,7 @@ var scenes = []scene{
 	{"volume-attachment", 2, 1, 0, volumeAttachment, true},
 	{"volume-shared", 2, 1, 0, volumeShared, true},
 	{"volume-read-write-once-pod", 2, 1, 0, volumeOncePod, false},
-	{"volume-ephemeral", 3, 1, 0, volumeEphemeral, false},
+	{"volume-ephemeral", 3, 1, 0, volumeEphemeral, true},
 
 	{"node-selector", 3, 0, 0, nodeSelector, false},
 	{"node-affinity", 4, 0, 0, nodeAffinity, false},
@@ -81,7 +81,7 @@ var scenes = []scene{
 	{"node-cordoned", 3, 1, 0, cordoned, false},
 	{"node-going", 3, 1, 0, going, false},
 	{"node-unmanaged", 3, 1, 0, unmanaged, false},
-	{"pod-nominated", 2, 2, 0, nominated, false},
+	{"pod-nominated", 2, 2, 0, nominated, true},
 	{"scheduling-gate", 2, 0, 0, gated, false},
 }
 
@@ -171,7 +171,7 @@ func volumeAttachment(g *gen, rule Rule) {
 func volumeShared(g *gen, rule Rule) {
 	zone := g.zone()
 	taint, tolerates := g.own()
-	n := g.node(zone, g.sort(), room(900), taint)
+	n := g.node(zone, g.sort(), room(1300), taint)
 	g.line("csinode "+n, "limits="+ebsDriver+":1")
 	_, shared := g.claim("zone=" + zone)
 	_, own := g.claim("zone=" + zone)

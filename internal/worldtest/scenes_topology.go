@@ -242,7 +242,7 @@ func awayNamespaceSelector(g *gen, rule Rule) {
 func awayMatchLabelKeys(g *gen, rule Rule) {
 	app := g.app()
 	taint, tolerates := g.own()
-	g.runs(app, g.node(g.zone(), room(900), taint), "labels=app="+app+",rev=1")
+	g.runs(app, g.node(g.zone(), room(1300), taint), "labels=app="+app+",rev=1")
 	g.workload(app, 1, "cpu=850m mem=128Mi", tolerates, "labels=app="+app+",rev=2", fmt.Sprintf("away=hostname:app=%s", app), by(rule, ",keys=rev"))
 }
 
