@@ -26,6 +26,10 @@ NESTED := $(sort $(patsubst %/,%,$(dir $(wildcard infra/go.mod internal/*/go.mod
 # The CDK in Go talks to a Node.js process; its remarks about Node.js versions are not ours.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION ?= $(shell node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
 
+# How many clusters the judge draws, and the seed of the first one.
+SEEDS   ?= 200
+FROM    ?= 0
+
 CLUSTER ?=
 CONTEXT ?=
 
@@ -71,6 +75,14 @@ test-nested: check-go ## the tests of the nested modules alone
 	    echo "== $$m"; (cd "$$m" && $(GO) vet ./... && $(GO) test ./...); \
 	  fi; \
 	done
+
+.PHONY: judge
+judge: check-go ## kube-scheduler judges the plans of SEEDS=200 drawn clusters; compiles Kubernetes the first time (minutes)
+	cd internal/judge && $(GO) test -timeout 30m -v -run 'TestPlansHold|TestRulesBind|TestMutants' . -args -seeds $(SEEDS) -from $(FROM)
+
+.PHONY: judge-free
+judge-free: check-go ## the same scheduler with nobody to hold pods to the plan: how many are stranded, what it costs (long)
+	cd internal/judge && $(GO) test -timeout 60m -v -run TestSteering . -args -report
 
 .PHONY: test-infra
 test-infra: check-go check-node ## the assertions on the stack's template

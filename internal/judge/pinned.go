@@ -29,17 +29,14 @@ type Verdict struct {
 	Placed, Daemons int
 }
 
-// maxOrders is how many orders are tried before a plan counts as refused.
-const maxOrders = 12
-
 // Pinned lets the real scheduler check a plan: the plan's nodes join the cluster, and
 // every pod, one after the other, is allowed on the node that the plan has for it and
 // on no other. Pods that are refused are tried again after the others, as in the
 // scheduler's queue, until nothing moves. Then those that were left go first and all
-// is done once more, a few times: a plan holds if some order of its pods works.
+// is done once more, in up to the given number of orders: a plan holds if some order of its pods works.
 //
 // The scheduler that is returned has seen the last order; stop it.
-func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64) (Verdict, *Scheduler, error) {
+func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64, orders int) (Verdict, *Scheduler, error) {
 	first, then, err := c.steps(p, nodes)
 	if err != nil {
 		return Verdict{}, nil, err
@@ -63,7 +60,7 @@ func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64) (Verdic
 				v.Refused = append(v.Refused, fmt.Sprintf("pod %s on %s: %s", name(l.pod), l.node, l.why))
 			}
 		}
-		if v.Orders == maxOrders {
+		if v.Orders >= orders {
 			return v, s, nil
 		}
 		s.Stop()

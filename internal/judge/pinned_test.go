@@ -4,8 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"kerf.sh/kerf/internal/catalog"
@@ -28,6 +30,9 @@ func kerf(s *snapshot.Snapshot, c *catalog.Catalog) *plan.Plan {
 	return provision.Plan(s, c, provision.Options{})
 }
 
+// maxOrders is how many orders of the pods are tried before a plan counts as refused.
+const maxOrders = 12
+
 // judged is what kube-scheduler says of a plan.
 type judged struct {
 	plan *plan.Plan
@@ -44,7 +49,7 @@ func (j *judged) bad() []string {
 
 // judge plans a world, or what the planner is made to know of it, and asks the
 // scheduler about the plan in the world as it is. Equal arguments give equal answers.
-func judge(truth, known *worldtest.World, seed uint64, p planner) (*judged, error) {
+func judge(truth, known *worldtest.World, seed uint64, p planner, orders int) (*judged, error) {
 	ks, _, err := known.Snapshot()
 	if err != nil {
 		return nil, err
@@ -68,7 +73,7 @@ func judge(truth, known *worldtest.World, seed uint64, p planner) (*judged, erro
 		return nil, err
 	}
 	var sched *Scheduler
-	if out.Verdict, sched, err = Pinned(c, out.plan, nodes, seed); err != nil {
+	if out.Verdict, sched, err = Pinned(c, out.plan, nodes, seed, orders); err != nil {
 		return nil, err
 	}
 	defer sched.Stop()
@@ -81,42 +86,86 @@ func judge(truth, known *worldtest.World, seed uint64, p planner) (*judged, erro
 	return out, nil
 }
 
+// each runs f for the numbers below n, as many at a time as there are processors.
+func each(n int, f func(int)) {
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// trial is a drawn world and what became of the plan for it.
+type trial struct {
+	seed  uint64
+	world *worldtest.World
+	*guarded
+	err error
+}
+
+// trials are the worlds of this run, each planned and judged once.
+var trials = sync.OnceValue(func() []trial {
+	out := make([]trial, *seeds)
+	each(len(out), func(i int) {
+		t := &out[i]
+		t.seed = *from + uint64(i)
+		t.world = worldtest.Draw(t.seed)
+		t.guarded, t.err = guard(t.world, t.world, t.seed, maxOrders)
+	})
+	return out
+})
+
 // The real scheduler accepts every placement of every plan, and really refuses the pods
 // that have none.
 func TestPlansHold(t *testing.T) {
 	var placed, daemons, orders, asked, failed int
-	for seed := *from; seed < *from+uint64(*seeds); seed++ {
-		w := worldtest.Draw(seed)
-		j, err := judge(w, w, seed, kerf)
-		if err != nil {
-			t.Errorf("seed %d: %v", seed, err)
+	for _, tr := range trials() {
+		if tr.err != nil {
+			t.Errorf("seed %d: %v", tr.seed, tr.err)
 			continue
 		}
-		placed += j.Placed
-		daemons += j.Daemons
-		asked += j.asked
-		if j.Orders > 1 {
+		placed += tr.Placed
+		daemons += tr.Daemons
+		asked += tr.asked
+		if tr.Orders > 1 {
 			orders++
 		}
-		if len(j.bad()) == 0 {
+		if len(tr.judged.bad()) == 0 {
 			continue
 		}
 		failed++
+		w, j := tr.world, tr.judged
 		if *smallest {
-			kinds := kindsOf(j.bad())
-			w = w.Shrink(func(w *worldtest.World) bool {
-				j, err := judge(w, w, seed, kerf)
-				return err == nil && slices.ContainsFunc(kindsOf(j.bad()), func(k string) bool { return slices.Contains(kinds, k) })
-			})
-			if j, err = judge(w, w, seed, kerf); err != nil {
-				t.Errorf("seed %d: %v", seed, err)
-				continue
-			}
+			w, j = shrunk(t, tr)
 		}
-		t.Errorf("seed %d: kube-scheduler says\n  %s\nof the plan\n%s\nfor\n%s", seed, strings.Join(j.bad(), "\n  "), show(j.plan), w.Text())
+		t.Errorf("seed %d: kube-scheduler says\n  %s\nof the plan\n%s\nfor\n%s", tr.seed, strings.Join(j.bad(), "\n  "), show(j.plan), w.Text())
 	}
-	t.Logf("%d clusters: %d placements and %d daemonset pods, in another order than that of names in %d clusters; %d questions about pods without a place; %d clusters fail",
-		*seeds, placed, daemons, orders, asked, failed)
+	t.Logf("%d clusters from seed %d: %d placements and %d daemonset pods, in other orders than that of names in %d clusters; %d questions about pods without a place; %d clusters fail",
+		*seeds, *from, placed, daemons, orders, asked, failed)
+}
+
+// shrunk is the smallest world found that shows a failure of the same kind.
+func shrunk(t *testing.T, tr trial) (*worldtest.World, *judged) {
+	t.Helper()
+	kinds := kindsOf(tr.judged.bad())
+	w := tr.world.Shrink(func(w *worldtest.World) bool {
+		j, err := judge(w, w, tr.seed, kerf, maxOrders)
+		return err == nil && slices.ContainsFunc(kindsOf(j.bad()), func(k string) bool { return slices.Contains(kinds, k) })
+	})
+	j, err := judge(w, w, tr.seed, kerf, maxOrders)
+	if err != nil {
+		t.Fatalf("seed %d: %v", tr.seed, err)
+	}
+	return w, j
 }
 
 // kindsOf are the complaints without names: a reason of the scheduler, or the code of a

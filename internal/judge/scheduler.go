@@ -180,6 +180,12 @@ func (s *Scheduler) Refuses(p *corev1.Pod, nodes ...string) (node, why string) {
 }
 
 func (s *Scheduler) ask(p *corev1.Pod, nodes ...string) (node, why string, state fwk.CycleState) {
+	// What keeps a pod out of the queue.
+	for _, plugin := range s.fwk.PreEnqueuePlugins() {
+		if st := plugin.PreEnqueue(s.ctx, p); !st.IsSuccess() {
+			return "", st.Message(), nil
+		}
+	}
 	// As ScheduleOne begins.
 	if err := s.sched.Cache.UpdateSnapshot(klog.Background(), s.seen); err != nil {
 		return "", err.Error(), nil
