@@ -22,9 +22,20 @@ import (
 	"kerf.sh/kerf/internal/worldtest"
 )
 
+type planned struct {
+	snapshot *snapshot.Snapshot
+	plan     *plan.Plan
+}
+
+// worlds keeps what was read and planned: the tests only look at it.
+var worlds = map[string]planned{}
+
 // world reads a folder and plans it, as the plan program does.
 func world(t *testing.T, folder string) (*snapshot.Snapshot, *plan.Plan) {
 	t.Helper()
+	if w, ok := worlds[folder]; ok {
+		return w.snapshot, w.plan
+	}
 	sources, err := kube.Files([]string{folder}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +49,9 @@ func world(t *testing.T, folder string) (*snapshot.Snapshot, *plan.Plan) {
 	for _, l := range report.Left {
 		t.Errorf("left out: %v", &l)
 	}
-	return s, provision.Plan(s, catalog.Default(), provision.Options{})
+	w := planned{s, provision.Plan(s, catalog.Default(), provision.Options{})}
+	worlds[folder] = w
+	return w.snapshot, w.plan
 }
 
 // TestWorldsAreSound has every plan judged by rules that share no code with it.
@@ -189,7 +202,52 @@ func TestDemoPlacements(t *testing.T) {
 		}
 	}
 	got := fmt.Sprint("ci ", vcpu["ci-runners"], ", arena ", vcpu["arena-sessions"], ", sessions ", sessions, ", pending ", pending)
-	if d := cmp.Diff("ci 16, arena 8, sessions 8, pending 95", got); d != "" {
+	if d := cmp.Diff("ci 16, arena 8, sessions 8, pending 106", got); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestDemoTopology: pods are where the rules about zones, hosts and volumes want them,
+// and the wish that cannot be had is given up.
+func TestDemoTopology(t *testing.T) {
+	_, p := world(t, "demo")
+	zones := map[string]int{}
+	var relaxed []string
+	for i := range p.Launches {
+		l := &p.Launches[i]
+		checkout := 0
+		for _, pod := range l.Pods {
+			name, _, _ := strings.Cut(strings.TrimPrefix(pod, "storefront/"), "-7c9x")
+			switch {
+			case name == "checkout-web":
+				checkout++
+				zones["checkout "+l.Chosen.Zone]++
+			case strings.HasPrefix(pod, "payments/ledger-db-"):
+				zones[pod+" "+l.Chosen.Zone]++
+				for _, o := range l.Options {
+					if o.Zone != l.Chosen.Zone {
+						t.Errorf("%s: option in %s, the volume of %s is in %s", l.Name, o.Zone, pod, l.Chosen.Zone)
+					}
+				}
+			}
+		}
+		if checkout > 1 {
+			t.Errorf("%s: %d pods of checkout-web on one node", l.Name, checkout)
+		}
+		for _, r := range l.Relaxed {
+			if strings.Contains(r, "storefront/search-indexer") && strings.Contains(r, "us-east-1f") {
+				relaxed = append(relaxed, r)
+			}
+		}
+	}
+	want := map[string]int{
+		"checkout us-east-1a": 2, "checkout us-east-1b": 2, "checkout us-east-1c": 2,
+		"payments/ledger-db-0 us-east-1a": 1, "payments/ledger-db-1 us-east-1b": 1, "payments/ledger-db-2 us-east-1c": 1,
+	}
+	if d := cmp.Diff(want, zones); d != "" {
+		t.Error(d)
+	}
+	if len(relaxed) == 0 {
+		t.Error("no launch says that search-indexer does without us-east-1f")
 	}
 }

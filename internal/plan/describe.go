@@ -8,8 +8,8 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// Describe adds what reports show but plans do not need: Pods, the daemonset share of
-// Nodes, and which of them are going. The snapshot is the one that the plan was made on.
+// Describe adds what reports show but plans do not need: Pods, Notes of launches, the
+// daemonset share of Nodes, and which of them are going. The snapshot is the one that the plan was made on.
 func Describe(p *Plan, s *snapshot.Snapshot) { describe(p, s, mentioned(p)) }
 
 // mentioned are the pods that a plan names.
@@ -49,6 +49,7 @@ func describe(p *Plan, s *snapshot.Snapshot, named map[string]bool) {
 		}
 	}
 	slices.SortFunc(p.Pods, func(a, b PodUse) int { return strings.Compare(a.Ref, b.Ref) })
+	noteLaunches(p, s)
 	p.countMoving()
 	going := s.Going()
 	for i := range p.Nodes {

@@ -27,7 +27,7 @@ func (p *Plan) LaunchGroups(m Lookup) []LaunchGroup {
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s|%s|%v|%s|%s|%s|%d|", l.NodePool, l.NodeClass, l.Chosen, signature(l.Allocatable), signature(l.Requests), l.Limited, l.Worst)
-		fmt.Fprintf(&b, "%s|%v|", options, l.Relaxed)
+		fmt.Fprintf(&b, "%s|%v|%v|", options, l.Relaxed, l.Notes)
 		for _, g := range pods {
 			name := g.Name
 			if u := m[g.Pods[0]]; u != nil {

@@ -136,6 +136,9 @@ type Launch struct {
 	Relaxed []string
 	// Limited says why there are fewer options than wished for; "" otherwise.
 	Limited string
+	// Notes say which rules of its pods shaped the launch, for reports; Describe fills
+	// them, JSON leaves them out.
+	Notes []string
 }
 
 // Placement puts a pending pod on a node that exists or is in flight.

@@ -37,7 +37,10 @@ func (t *report) launches() {
 			t.para("    ! ", "      ", l.Limited, t.yellow)
 		}
 		for _, r := range l.Relaxed {
-			t.para("    ~ ", "      ", "dropped preference: "+r, t.yellow)
+			t.para("    ~ ", "      ", r, t.yellow)
+		}
+		for _, n := range l.Notes {
+			t.para("    · ", "      ", n, t.dim)
 		}
 	}
 }

@@ -76,6 +76,7 @@ type node struct {
 	Options        []option
 	OptionsHidden  int
 	Notes          []string
+	Rules          []string // of its pods, which shaped it
 }
 
 // bar is how full a node is of one resource; shares are percent.
@@ -273,8 +274,9 @@ func launchNode(g plan.LaunchGroup, most int) node {
 		n.Notes = append(n.Notes, l.Limited)
 	}
 	for _, r := range l.Relaxed {
-		n.Notes = append(n.Notes, "dropped preference: "+r)
+		n.Notes = append(n.Notes, r)
 	}
+	n.Rules = l.Notes
 	return n
 }
 
