@@ -81,8 +81,10 @@ type Offer struct {
 // MinValues is a minValues requirement: Values[type] lists the value ids that the
 // type brings for the key.
 type MinValues struct {
-	Key    string
-	Min    int
+	Key string
+	Min int
+	// Want is how many the options should have if they can; 0 counts as Min.
+	Want   int
 	Values [][]int32
 }
 

@@ -163,7 +163,7 @@ func (s *solver) forMinValues(tm *Template, all, options []int) []int {
 			}
 		}
 		for _, o := range all {
-			if len(seen) >= mv.Min {
+			if len(seen) >= max(mv.Min, mv.Want) {
 				break
 			}
 			for _, v := range mv.Values[tm.Offers[o].Type] {

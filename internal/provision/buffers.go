@@ -103,7 +103,7 @@ func (pl *planner) enlarge() {
 		if n.Launch == nil || c == nil || l == nil {
 			continue
 		}
-		made := pl.w.StaticLaunch(pl.p, n, c.classes)
+		made, _ := pl.w.StaticLaunch(pl.p, n, c.classes)
 		l.Options, l.Worst = nil, made.Worst
 		for _, o := range made.Options {
 			l.Options = append(l.Options, n.Launch.Template.Offer(o))

@@ -28,9 +28,6 @@ func blame(w world, p planner) []string {
 			bad = append(bad, fmt.Sprintf("pod %s is refused (%s) without a word about any pool", ref, v.Code))
 		}
 		for _, pool := range v.Pools {
-			if pool.Code == plan.Unschedulable && hasMinValues(w.s, pool.NodePool) {
-				continue // minValues over types of different shapes blames no single rule
-			}
 			without := acquit(w.s, ref, pool)
 			if without == nil {
 				bad = append(bad, fmt.Sprintf("pod %s, pool %s: %s %q names nothing that could be taken away", ref, pool.NodePool, pool.Code, pool.Detail))
@@ -42,12 +39,6 @@ func blame(w world, p planner) []string {
 		}
 	}
 	return bad
-}
-
-func hasMinValues(s *snapshot.Snapshot, pool string) bool {
-	return slices.ContainsFunc(s.NodePools, func(p snapshot.NodePool) bool {
-		return p.Name == pool && slices.ContainsFunc(p.Requirements, func(r snapshot.SelectorRequirement) bool { return r.MinValues > 0 })
-	})
 }
 
 // reasonOf is the pool's reason in the pod's verdict; nil when the pod has a place.

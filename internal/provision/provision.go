@@ -76,7 +76,7 @@ func solve(w *scheduling.World) (*packing.Problem, *packing.Result) {
 	var best *round
 	for n := 1; ; n++ {
 		p := w.Problem()
-		r := packing.Solve(p)
+		r := w.Pack(p)
 		again := n < maxRounds && w.Revise(p, r)
 		w.Enforce(p, r)
 		this := &round{w.Classes, p, r, 0}
@@ -219,6 +219,7 @@ func (pl *planner) launches() {
 			out.Requests = out.Requests.Add(times(pl.w.Classes[c.Class].Requests, int64(c.Count)))
 		}
 		slices.Sort(out.Pods)
+		out.Relaxed = append(out.Relaxed, fewerValues(&pl.p.Templates[l.Template], l.Options)...)
 		pl.out.Launches = append(pl.out.Launches, out)
 		pl.launched(out.Name, t, l)
 		prev = l

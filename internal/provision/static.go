@@ -46,7 +46,7 @@ func (pl *planner) staticLaunches() {
 			c = &staticContents{}
 		}
 		pool := &pl.w.Pools[n.Launch.Pool]
-		l := pl.w.StaticLaunch(pl.p, n, c.classes)
+		l, tm := pl.w.StaticLaunch(pl.p, n, c.classes)
 		t := n.Launch.Template
 		out := plan.Launch{
 			Name: n.Name, NodePool: pool.Spec.Name, NodeClass: pool.Class.Name, Static: true,
@@ -58,6 +58,7 @@ func (pl *planner) staticLaunches() {
 			out.Options = append(out.Options, t.Offer(o))
 		}
 		slices.SortFunc(out.Options, compareOffers)
+		out.Relaxed = fewerValues(tm, l.Options)
 		for _, k := range c.pods {
 			out.Pods = append(out.Pods, pl.ref(k))
 			pl.displace(k, out.Name)

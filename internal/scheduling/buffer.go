@@ -148,7 +148,7 @@ func After(s *snapshot.Snapshot, w *World, launches []PlannedNode) *World {
 // sealed reports whether a planned node takes no more pods, because its options must
 // all remain: minValues counts them.
 func (w *World) sealed(n *Node) bool {
-	if n.Launch == nil || n.Launch.among == nil || w.Snapshot.Settings.MinValuesBestEffort {
+	if n.Launch == nil || n.Launch.among == nil {
 		return false
 	}
 	return slices.ContainsFunc(w.Pools[n.Launch.Pool].Spec.Requirements, func(r snapshot.SelectorRequirement) bool { return r.MinValues > 0 })

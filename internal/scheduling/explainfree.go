@@ -28,14 +28,17 @@ func (w *World) explainFree(class, pool int, hits []packing.LimitHit, exhausted 
 		k := w.LimitDims[h.Dim]
 		limit := w.Pools[pool].Spec.Limits[k]
 		return Reason{Miss: over(h), PoolVerdict: plan.PoolVerdict{Code: plan.LimitReached,
-			Detail: fmt.Sprintf("limit %s %s: %s used with this plan%s, %s left, and the smallest node for the pod takes %s",
-				k, amount(k, limit), amount(k, snapshot.Clamp(limit)-h.Left), w.goingIn(pool), amount(k, h.Left), amount(k, h.Needed))}}
+			Detail: fmt.Sprintf("limit %s %s: %s used with this plan%s, %s left, and the smallest node for the pod takes %s%s",
+				k, amount(k, limit), amount(k, snapshot.Clamp(limit)-h.Left), w.goingIn(pool), amount(k, h.Left), amount(k, h.Needed), w.choiceIn(pool))}}
 	}
 	if detail := w.minValuesFor(class, pool); detail != "" {
 		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.MinValuesUnmet, Detail: detail}}
 	}
 	if detail := w.reservedOnly(class, pool); detail != "" {
 		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.NoOffering, Detail: detail}}
+	}
+	if detail := w.minValuesTogether(class, pool); detail != "" {
+		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.MinValuesUnmet, Detail: detail}}
 	}
 	if exhausted {
 		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.StepLimit, Detail: "the search stopped at its work budget before it placed the pod; raise KERF_WORK"}}
@@ -99,6 +102,43 @@ func (w *World) minValuesFor(class, pool int) string {
 		}
 	}
 	return ""
+}
+
+// choiceIn remarks that a node counts as the largest of the types that minValues wants.
+func (w *World) choiceIn(pool int) string {
+	if !w.Snapshot.Settings.MinValuesBestEffort && slices.ContainsFunc(w.Pools[pool].Spec.Requirements, func(r snapshot.SelectorRequirement) bool { return r.MinValues > 0 }) {
+		return " with the choice of types that minValues wants"
+	}
+	return ""
+}
+
+// minValuesTogether is for a pod whose types bring enough values, one requirement at a
+// time, but no single node can have them all as options: its limits leave too few, or
+// the types that one requirement needs take those of another.
+func (w *World) minValuesTogether(class, pool int) string {
+	if w.Snapshot.Settings.MinValuesBestEffort {
+		return ""
+	}
+	var parts []string
+	for r := range w.Pools[pool].reqs.All() {
+		if r.MinValues() > 0 {
+			parts = append(parts, fmt.Sprintf("%s: minValues %d", r.Key(), r.MinValues()))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := "no node for the pod has a choice of types with " + strings.Join(parts, " and ")
+	var limits []string
+	for _, k := range w.LimitDims {
+		if _, ok := w.Pools[pool].Spec.Limits[k]; ok {
+			limits = append(limits, k)
+		}
+	}
+	if len(limits) > 0 {
+		text += " within what is left of limit " + strings.Join(limits, ", ")
+	}
+	return text
 }
 
 // emptyPool says why a pool has no type with an offer.

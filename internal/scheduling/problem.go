@@ -118,9 +118,7 @@ func (w *World) packTemplate(t *Template) packing.Template {
 			out.Offers[o].Rank, out.Offers[o].Count, out.Offers[o].Reservation = 0, f.count-w.reserved[f.reservation], f.reservation
 		}
 	}
-	if !w.Snapshot.Settings.MinValuesBestEffort {
-		out.MinValues = minValues(pool, t)
-	}
+	out.MinValues = minValues(pool, t)
 	return out
 }
 

@@ -188,8 +188,9 @@ func (w *World) staticNode(p *Pool, l *Static, name string) Node {
 }
 
 // StaticLaunch is what a node of a static pool may be launched as, with what the plan
-// puts there: the offer of its own, and others that would do for the same pods.
-func (w *World) StaticLaunch(p *packing.Problem, n *Node, contents []packing.ClassCount) packing.Launch {
+// puts there: the offer of its own, and others that would do for the same pods. The
+// template is that of the offers.
+func (w *World) StaticLaunch(p *packing.Problem, n *Node, contents []packing.ClassCount) (packing.Launch, *packing.Template) {
 	t := n.Launch.Template
 	tm := w.packTemplate(t)
 	use := w.vector(&n.Used, nil)
@@ -218,7 +219,7 @@ func (w *World) StaticLaunch(p *packing.Problem, n *Node, contents []packing.Cla
 		}
 	}
 	allowed.Set(n.Launch.Offer)
-	return packing.OptionsFor(p, &tm, n.Launch.Offer, use, allowed)
+	return packing.OptionsFor(p, &tm, n.Launch.Offer, use, allowed), &tm
 }
 
 // dropReserved takes the reservations that static pools have used up away from a pool.

@@ -200,6 +200,7 @@ func (j *judge) withinLimit(o, sup *Supply) bool {
 
 func (j *judge) minValues(l *plan.Launch, v *poolView) {
 	if j.s.Settings.MinValuesBestEffort {
+		j.fewerValues(l, v)
 		return
 	}
 	for _, key := range sortedKeys(v.minValues) {
