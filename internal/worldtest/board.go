@@ -74,8 +74,8 @@ func (b *board) siteOf(s *snapshot.Snapshot, v *nodeView) *site {
 	}
 	for i := range s.Attachments {
 		if a := &s.Attachments[i]; a.Node == v.name {
-			if pv := b.storage.volumes[a.Volume]; pv != nil {
-				at.attached[pv.Driver+"/"+pv.Handle] = pv.Driver
+			if pv := b.storage.volumes[a.Volume]; pv != nil && pv.Handle != "" {
+				at.attached[a.Attacher+"/"+pv.Handle] = a.Attacher
 			}
 		}
 	}
@@ -98,21 +98,15 @@ func (b *board) planned(name string, labels map[string]string, sup *Supply) *sit
 // way of the pods that are left over in the best one; nil when there is an order.
 func (b *board) seat(want []seating) []string {
 	var least []string
-	for n := range orders {
+	for n := range orders + 1 {
 		order := inOrder(want, n)
 		for _, at := range b.sites {
 			at.pods = slices.Clone(at.bound)
 		}
-		for progress := true; progress; {
-			progress = false
-			order = slices.DeleteFunc(order, func(s seating) bool {
-				if b.refuses(s.pod, s.at) != "" {
-					return false
-				}
-				s.at.pods = append(s.at.pods, s.pod)
-				progress = true
-				return true
-			})
+		if n < orders {
+			order = b.greedy(order)
+		} else {
+			order = b.careful(order)
 		}
 		if len(order) == 0 {
 			return nil
@@ -127,9 +121,61 @@ func (b *board) seat(want []seating) []string {
 	return least
 }
 
-// orders is how many orders are tried; pods that wait for others are tried again in
-// each of them.
-const orders = 8
+// greedy places pods in an order, again and again until none can be placed any more, and
+// returns those that are left.
+func (b *board) greedy(order []seating) []seating {
+	for progress := true; progress; {
+		progress = false
+		order = slices.DeleteFunc(order, func(s seating) bool {
+			if b.refuses(s.pod, s.at) != "" {
+				return false
+			}
+			s.at.pods = append(s.at.pods, s.pod)
+			progress = true
+			return true
+		})
+	}
+	return order
+}
+
+// careful places each time the pod after which the fewest others are refused that could
+// have been placed before.
+func (b *board) careful(order []seating) []seating {
+	for {
+		var ready []seating
+		for _, s := range order {
+			if b.refuses(s.pod, s.at) == "" {
+				ready = append(ready, s)
+			}
+		}
+		best, harm := -1, 0
+		for i, s := range ready {
+			s.at.pods = append(s.at.pods, s.pod)
+			n := 0
+			for k, o := range ready {
+				if k != i && (best < 0 || n < harm) && b.refuses(o.pod, o.at) != "" {
+					n++
+				}
+			}
+			s.at.pods = s.at.pods[:len(s.at.pods)-1]
+			if best < 0 || n < harm {
+				best, harm = i, n
+			}
+			if harm == 0 {
+				break
+			}
+		}
+		if best < 0 {
+			return order
+		}
+		ready[best].at.pods = append(ready[best].at.pods, ready[best].pod)
+		order = slices.DeleteFunc(order, func(s seating) bool { return s == ready[best] })
+	}
+}
+
+// orders is how many orders are tried before a careful one; pods that wait for others
+// are tried again in each of them.
+const orders = 4
 
 // inOrder is the n-th order: pods with the most terms first, with the fewest first, and
 // then any.

@@ -92,6 +92,9 @@ func TestBoard(t *testing.T) {
 		{"spread: both keys", web + "spread=zone:1:hard:app=web spread=hostname:1:hard:app=web", "web-1=z-a/1 web-2=z-b/1 web-3=z-c/1", ""},
 		{"spread: an order must be found", "pod web count=5 labels=app=web spread=zone:1:hard:app=web", "web-1=z-a web-2=z-a web-3=z-b web-4=z-c web-5=z-b", ""},
 
+		{"spread: those that mind come first", "pod web count=2 labels=tier=x spread=hostname:1:hard:tier=x\npod db count=3 labels=tier=x\npod dx labels=tier=x spread=zone:9:hard:tier=x",
+			"web-1=z-a db-1=z-a db-2=z-a dx=z-a web-2=z-b db-3=z-b", ""},
+
 		{"affinity: first of its kind", web + "near=zone:app=web", "web-1=z-a web-2=z-a/2", ""},
 		{"affinity: parted", web + "near=zone:app=web", "web-1=z-a web-2=z-b", "affinity: no pod that it wants"},
 		{"affinity: to a pod that runs", web + "near=zone:app=db\npod db node=b labels=app=db", "web-1=z-b web-2=b", ""},
