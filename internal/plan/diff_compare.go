@@ -198,6 +198,9 @@ func comparePods(before, after *Plan) []PodDiff {
 	}
 	var out []PodDiff
 	for _, ref := range slices.Sorted(maps.Keys(refs)) {
+		if IsUnit(ref) {
+			continue // no pod: counted in the sides
+		}
 		d := PodDiff{Pod: ref, Before: fateOf(was, ref, is), After: fateOf(is, ref, was)}
 		if d.Before.same(&d.After) {
 			continue

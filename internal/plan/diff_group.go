@@ -265,6 +265,12 @@ func (d *Diff) Headline() string {
 	for _, s := range d.Sections() {
 		parts = append(parts, s.Title)
 	}
+	switch n := d.After.Summary.BufferMissing - d.Before.Summary.BufferMissing; {
+	case n > 0:
+		parts = append(parts, Count(n, "buffer unit")+" more without room")
+	case n < 0:
+		parts = append(parts, Count(-n, "buffer unit")+" fewer without room")
+	}
 	const most = 4
 	more := ""
 	if len(parts) > most {

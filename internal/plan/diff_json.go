@@ -49,6 +49,8 @@ type sideJSON struct {
 	Placed           int         `json:"placed"`
 	Launches         int         `json:"launches"`
 	Unschedulable    int         `json:"unschedulable"`
+	BufferUnits      int         `json:"bufferUnits"`
+	BufferMissing    int         `json:"bufferUnitsMissing"`
 	PriceBefore      json.Number `json:"pricePerHourBefore"`
 	PriceAfter       json.Number `json:"pricePerHourAfter"`
 	GoingNodes       int         `json:"goingNodes"`
@@ -139,6 +141,7 @@ func sideToJSON(s *Side) sideJSON {
 	return sideJSON{
 		PlanID: s.ID, Complete: s.Complete,
 		PendingPods: m.PendingPods, Placed: m.Placed, Launches: m.Launches, Unschedulable: m.Unschedulable,
+		BufferUnits: m.BufferUnits, BufferMissing: m.BufferMissing,
 		PriceBefore: dollars(m.PriceBefore), PriceAfter: dollars(m.PriceAfter), GoingNodes: s.Going, HeldNodes: s.Held, GoingPrice: dollars(s.GoingPrice),
 		Settled: dollars(s.Settled()), LaunchPrice: dollars(m.LaunchPrice), LaunchPriceWorst: dollars(m.LaunchPriceWorst),
 		LowerBound: dollars(m.LaunchLowerBound),

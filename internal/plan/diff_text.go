@@ -90,6 +90,9 @@ func (t *report) diffMoney(d *Diff) {
 		count("  kept by pods", b.Held, a.Held)
 	}
 	count("pods that cannot run", b.Summary.Unschedulable, a.Summary.Unschedulable)
+	if b.Summary.BufferMissing+a.Summary.BufferMissing > 0 {
+		count("buffer units without room", b.Summary.BufferMissing, a.Summary.BufferMissing)
+	}
 }
 
 // better paints what is less green and what is more red.

@@ -76,6 +76,9 @@ func newComparison(d *plan.Diff) *comparison {
 		count("of them kept by pods", b.Held, a.Held)
 	}
 	count("pods that cannot run", b.Summary.Unschedulable, a.Summary.Unschedulable)
+	if b.Summary.BufferMissing+a.Summary.BufferMissing > 0 {
+		count("buffer units without room", b.Summary.BufferMissing, a.Summary.BufferMissing)
+	}
 	top := max(b.Settled(), a.Settled(), 1)
 	for _, s := range []struct {
 		label string
