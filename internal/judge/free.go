@@ -59,19 +59,23 @@ const patience = 30 * time.Second
 // Rest waits until the scheduler has tried every pod that waits and has nothing left to
 // do. Pods it cannot place are found by Waiting.
 func (f *Free) Rest() error {
-	state := ""
+	var state string
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		waiting := len(f.Waiting())
+		state = ""
 		_, summary := f.sched.SchedulingQueue.PendingPods()
 		var active, backoff, unschedulable int
 		if _, err := fmt.Sscanf(summary, "activeQ:%d; backoffQ:%d; unschedulablePods:%d", &active, &backoff, &unschedulable); err != nil {
 			return fmt.Errorf("read the scheduler's queue from %q: %w", summary, err)
 		}
-		if active == 0 && backoff == 0 && unschedulable == waiting {
-			return nil
+		if active == 0 && backoff == 0 {
+			waiting := len(f.Waiting())
+			if unschedulable == waiting {
+				return nil
+			}
+			state = fmt.Sprintf("%d pods wait; ", waiting)
 		}
-		state = fmt.Sprintf("%d pods wait, of which the queue has %s", waiting, summary)
-		time.Sleep(time.Millisecond)
+		state += summary
+		time.Sleep(2 * time.Millisecond)
 	}
 	return errors.New("wait for the scheduler: it does not come to rest: " + state)
 }
@@ -151,6 +155,11 @@ func (c *Cluster) Settle(planner func(*snapshot.Snapshot, *catalog.Catalog) *pla
 	r := rand.New(rand.NewPCG(seed, 4))
 	s := *c.s
 	s.Pods, s.Nodes = slices.Clone(c.s.Pods), slices.Clone(c.s.Nodes)
+	// Kerf is asked when the scheduler has found no node.
+	if err := f.Rest(); err != nil {
+		return Outcome{}, err
+	}
+	c.observe(f, &s, nil)
 	var out Outcome
 	for out.Rounds < maxRounds {
 		p := planner(&s, c.c)
@@ -209,76 +218,67 @@ func placesOf(p *plan.Plan) map[string]string {
 	return out
 }
 
-// welcome lets nodes join in any order. Pods that are to go to nodes that exist have
-// been steered before.
+// welcome lets nodes join in any order, each once the scheduler is done with the one
+// before.
 func (c *Cluster) welcome(f *Free, nodes []*corev1.Node, placed, renamed map[string]string, how Steering, r *rand.Rand) error {
-	if how.nominates() {
-		there := map[string]bool{}
-		for _, n := range c.Nodes {
-			there[n.Name] = true
-		}
-		for _, p := range f.Waiting() {
-			if to := placed[name(p)]; there[to] {
-				f.nominate(p, to)
-			}
-		}
-	}
-	if err := f.Rest(); err != nil {
-		return err
-	}
 	by := map[string][]string{}
 	for ref, to := range placed {
-		by[renamed[to]] = append(by[renamed[to]], ref)
+		if n := renamed[to]; n != "" {
+			by[n] = append(by[n], ref)
+		} else if how.nominates() {
+			f.nominate(ref, to)
+		}
 	}
 	r.Shuffle(len(nodes), func(i, k int) { nodes[i], nodes[k] = nodes[k], nodes[i] })
 	for _, n := range nodes {
-		joining := n.DeepCopy()
-		joining.Spec.Taints = append(joining.Spec.Taints, corev1.Taint{Key: unregistered, Effect: corev1.TaintEffectNoExecute})
-		f.set(joining)
-		if k := c.attachLimit(n); k != nil {
-			f.set(k)
-		}
-		// Daemonset pods that do not mind the taint are there from the start, the others are
-		// made once it is gone, while the scheduler is already looking at the node.
-		early := c.daemons(joining)
-		for _, d := range early {
-			f.set(critical(d, n.Name))
-		}
-		if how.nominates() {
-			slices.Sort(by[n.Name])
-			for _, ref := range by[n.Name] {
-				ns, pod, _ := strings.Cut(ref, "/")
-				if p, ok := f.pods.find(ns, pod).(*corev1.Pod); ok && p.Spec.NodeName == "" {
-					f.nominate(p, n.Name)
-				}
-			}
-		}
-		if err := f.Rest(); err != nil {
+		slices.Sort(by[n.Name])
+		if err := c.admit(f, n, by[n.Name], how); err != nil {
 			return err
 		}
-		last := func() {
-			for _, d := range c.daemons(n) {
-				if !slices.ContainsFunc(early, func(e *corev1.Pod) bool { return e.Name == d.Name && e.Namespace == d.Namespace }) {
-					f.set(critical(d, n.Name))
-				}
+	}
+	return f.Rest()
+}
+
+// admit lets one node join, with its pods steered to it. A nomination lasts until the
+// scheduler next tries the pod and fails, so it comes when the node is about to open.
+func (c *Cluster) admit(f *Free, n *corev1.Node, pods []string, how Steering) error {
+	came := map[string]bool{}
+	daemons := func(n *corev1.Node) {
+		for _, d := range c.daemons(n) {
+			if !came[name(d)] {
+				came[name(d)] = true
+				f.set(critical(d, n.Name))
 			}
 		}
-		if how.cordons() {
-			f.set(cordoned(n))
-			last()
-			if err := f.Rest(); err != nil {
-				return err
-			}
-			f.set(n.DeepCopy())
-		} else {
-			f.set(n.DeepCopy())
-			last()
-		}
+	}
+	// Daemonset pods that do not mind the taint are there from the start; the controller
+	// makes the others when it is gone, and the scheduler is looking at the node already.
+	joining := n.DeepCopy()
+	joining.Spec.Taints = append(joining.Spec.Taints, corev1.Taint{Key: unregistered, Effect: corev1.TaintEffectNoExecute})
+	f.set(joining)
+	if k := c.attachLimit(n); k != nil {
+		f.set(k)
+	}
+	daemons(joining)
+	if err := f.Rest(); err != nil {
+		return err
+	}
+	if how.cordons() {
+		closed := cordoned(n)
+		f.set(closed)
+		daemons(closed)
 		if err := f.Rest(); err != nil {
 			return err
 		}
 	}
-	return nil
+	if how.nominates() {
+		for _, ref := range pods {
+			f.nominate(ref, n.Name)
+		}
+	}
+	f.set(n.DeepCopy())
+	daemons(n)
+	return f.Rest()
 }
 
 func cordoned(n *corev1.Node) *corev1.Node {
@@ -302,7 +302,12 @@ func critical(p *corev1.Pod, node string) *corev1.Pod {
 	return p
 }
 
-func (f *Free) nominate(p *corev1.Pod, node string) {
+func (f *Free) nominate(ref, node string) {
+	ns, pod, _ := strings.Cut(ref, "/")
+	p, ok := f.pods.find(ns, pod).(*corev1.Pod)
+	if !ok || p.Spec.NodeName != "" {
+		return
+	}
 	p = p.DeepCopy()
 	p.Status.NominatedNodeName = node
 	f.set(p)

@@ -47,7 +47,7 @@ func TestFree(t *testing.T) {
 	c := market(t)
 	for _, kind := range []string{workload.MixedWeb, workload.MemCPU, workload.Diverse} {
 		s := workload.Snapshot(workload.Named(kind, *freePods), false, 0)
-		for _, how := range []Steering{Unsteered, Nominated, Cordoned, CordonedOnly} {
+		for _, how := range []Steering{Nominated, Cordoned} {
 			for order := range uint64(3) {
 				cl, err := FromSnapshot(s, c)
 				if err != nil {
