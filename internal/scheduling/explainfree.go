@@ -34,6 +34,12 @@ func (w *World) explainFree(class, pool int, hits []packing.LimitHit, exhausted 
 	if detail := w.minValuesFor(class, pool); detail != "" {
 		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.MinValuesUnmet, Detail: detail}}
 	}
+	if detail := w.portTakenIn(class, pool); detail != "" {
+		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.HostPortTaken, Detail: detail}}
+	}
+	if detail := w.roomBesideDaemons(class, pool); detail != "" {
+		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.NoInstanceTypeFits, Detail: detail}}
+	}
 	if detail := w.reservedOnly(class, pool); detail != "" {
 		return Reason{Miss: wholeMiss, PoolVerdict: plan.PoolVerdict{Code: plan.NoOffering, Detail: detail}}
 	}
@@ -102,6 +108,74 @@ func (w *World) minValuesFor(class, pool int) string {
 		}
 	}
 	return ""
+}
+
+// portTakenIn names the DaemonSet that has the host port of a pod on every node that the
+// pod's own choice of an open label leads to.
+func (w *World) portTakenIn(class, pool int) string {
+	r := &w.Rules[w.Classes[class].Rules]
+	if len(r.Spec.HostPorts) == 0 {
+		return ""
+	}
+	text := ""
+	for ti := range w.Templates {
+		t := &w.Templates[ti]
+		if t.Pool != pool || !t.toleratedBy(r.Spec.Tolerations, true) {
+			continue
+		}
+		bits := t.match(r)
+		if bits == nil {
+			continue
+		}
+		if t.portFilter(bits, r.Spec.HostPorts) != nil {
+			return ""
+		}
+		for i := range t.daemons.groups {
+			for _, d := range t.daemons.groups[i].daemons {
+				if p := firstPortConflict(r.Spec.HostPorts, w.daemons[d].ports); p != nil && text == "" {
+					text = "host port " + portString(p) + " is taken on every node by DaemonSet " + w.daemons[d].namespace + "/" + w.daemons[d].name
+				}
+			}
+		}
+	}
+	return text
+}
+
+// roomBesideDaemons names the type that comes nearest to hosting a pod, where the pod's
+// own choice of an open label brings daemon pods that other nodes of the pool have not.
+func (w *World) roomBesideDaemons(class, pool int) string {
+	c := &w.Classes[class]
+	r := &w.Rules[c.Rules]
+	text, least := "", int64(-1)
+	for ti := range w.Templates {
+		t := &w.Templates[ti]
+		if t.Pool != pool || !t.toleratedBy(r.Spec.Tolerations, true) {
+			continue
+		}
+		bits := t.match(r)
+		if bits == nil {
+			continue
+		}
+		fits := false
+		bits.Members(func(o int) {
+			k := t.offerType[o]
+			rest := t.u.types[t.types[k]].Allocatable.Sub(t.daemons.groups[t.daemons.of[k]].requests)
+			r := c.Requests.Missing(rest)
+			if r == "" {
+				fits = true
+				return
+			}
+			need, have := c.Requests.Get(r), rest.Get(r)
+			if miss := ratio(need-have, need); least < 0 || miss < least {
+				least = miss
+				text = fmt.Sprintf("needs %s %s; %s gives %s beside its daemon pods", amount(r, need), r, t.u.types[t.types[k]].Type.Name, amount(r, have))
+			}
+		})
+		if fits {
+			return ""
+		}
+	}
+	return text
 }
 
 // choiceIn remarks that a node counts as the largest of the types that minValues wants.
