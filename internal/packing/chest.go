@@ -179,8 +179,8 @@ func (ch *chest) descend(i int, worth float64) {
 
 // pour fills what the kept contents leave of a room with fluids: the amounts that are
 // worth the most there, or less of them where slots for pods run out. It returns what
-// all contents are worth.
-func (ch *chest) pour(room []int64, amount []float64) float64 {
+// all contents are worth, and how many slots they take.
+func (ch *chest) pour(room []int64, amount []float64) (worth, taken float64) {
 	var left [slots + 1]float64
 	for r := range left {
 		left[r] = float64(room[r])
@@ -217,7 +217,7 @@ func (ch *chest) pour(room []int64, amount []float64) float64 {
 			amount[ch.fluids[i].at] += part * best[k]
 		}
 	}
-	return whole + part*most
+	return whole + part*most, float64(room[slots]) - left[slots] + part*pods
 }
 
 // mix solves for the amounts of one or two fluids that use a room up; false if that

@@ -66,22 +66,46 @@ func (s *solver) contentsBound(b *Bound, sigs []int, inLaunch, caps, prices []in
 // their bin costs, or more. It gives up beyond useless.
 func (g *group) steepest(priced []ClassPrice, count []int, y []float64, useless float64) float64 {
 	large, small := g.largeOf(count, y)
-	var items, fluids []item
-	for _, c := range large {
-		items = append(items, item{at: c, need: g.req(c), most: count[c], worth: priced[c].Price})
-	}
+	least := math.Inf(1)
 	for _, c := range small {
-		fluids = append(fluids, item{at: c, need: g.req(c), worth: priced[c].Price})
+		least = min(least, priced[c].Price)
 	}
-	ch := newChest(g.d, items, fluids, g.cap(len(g.bins)/2))
+	// A slot may have a price too, which pods pay: where slots run out, that tells more.
+	chests := map[float64]*chest{}
+	at := func(slot float64) *chest {
+		if chests[slot] == nil {
+			var items, fluids []item
+			for _, c := range large {
+				items = append(items, item{at: c, need: g.req(c), most: count[c], worth: max(0, priced[c].Price-slot)})
+			}
+			for _, c := range small {
+				fluids = append(fluids, item{at: c, need: g.req(c), worth: max(0, priced[c].Price-slot)})
+			}
+			chests[slot] = newChest(g.d, items, fluids, g.cap(len(g.bins)/2))
+		}
+		return chests[slot]
+	}
 	worst := 1e-9
 	for b := range g.bins {
 		if worst >= useless {
 			break
 		}
 		price := float64(g.prices[b])
-		v := ch.most(g.cap(b), worst*price, proofSteps, proofSteps)
-		worst = max(worst, max(v, ch.open)/max(price, 1))
+		low := math.Inf(1)
+		for _, part := range slotParts {
+			slot := 0.0
+			if part > 0 {
+				slot = part * least
+			}
+			paid := slot * float64(g.cap(b)[slots])
+			ch := at(slot)
+			v := ch.most(g.cap(b), max(0, worst*price-paid), proofSteps, proofSteps)
+			low = min(low, paid+max(v, ch.open))
+			if low <= max(worst, 1+1e-4)*price || len(small) == 0 {
+				break
+			}
+		}
+		worst = max(worst, low/max(price, 1))
 	}
 	return worst
 }

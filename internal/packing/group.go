@@ -41,6 +41,9 @@ func (s *solver) pack(g *group, count []int) []pattern {
 	if total == 0 || len(g.bins) == 0 {
 		return nil
 	}
+	if len(g.classes) == 1 {
+		return g.packEqual(left[0])
+	}
 	if ps, _ := s.packCapped(g, left); ps != nil {
 		return ps
 	}
@@ -50,7 +53,9 @@ func (s *solver) pack(g *group, count []int) []pattern {
 	coarse := len(g.classes) <= fewClasses
 	if coarse && total > divePods {
 		if g.plain() {
-			out, target = s.bulkLumps(g, left)
+			if out, target = s.packLumps(g, left); out != nil {
+				return s.repair(g, out, target)
+			}
 		} else {
 			out, pool, target = s.bulkColumns(g, left, nil)
 		}
@@ -67,7 +72,9 @@ func (s *solver) pack(g *group, count []int) []pattern {
 			// Pods too lumpy to be spread: contents have to be chosen with care.
 			copy(left, again)
 			if g.plain() {
-				out, target = s.bulkLumps(g, left)
+				if out, target = s.packLumps(g, left); out != nil {
+					return s.repair(g, out, target)
+				}
 			} else {
 				out, pool, target = s.bulkColumns(g, left, contents(out, len(left)))
 			}
@@ -114,6 +121,7 @@ func (s *solver) packRest(g *group, left []int, pool [][]int32, tol float64) ([]
 		return nil, 0
 	}
 	lp := 0.0
+	lumpy := len(g.classes) > fewClasses && len(g.classes) <= someClasses && g.plain()
 	s.settled = false
 	var best []pattern
 	limit := int64(math.MaxInt64)
@@ -131,6 +139,8 @@ func (s *solver) packRest(g *group, left []int, pool [][]int32, tol float64) ([]
 		work := s.p.Work / 2 / s.hurry
 		if tol > 0 {
 			work /= 4
+		} else if total > divePods && lumpy {
+			work /= 8
 		}
 		consider(s.packSmall(g, left, effort{tol, work, limit}))
 	}

@@ -152,37 +152,66 @@ func (l *lumps) optimize(y []float64, gain float64) {
 	}
 }
 
+// slotParts are prices of a slot for a pod that are tried where slots run out, as parts
+// of what the least pod is worth.
+var slotParts = [...]float64{0, 0.1, 0.3, 0.8}
+
 // generate adds the best contents of each bin that are worth more than its price by a
 // part.
 func (l *lumps) generate(gain float64) bool {
-	ch := l.newChest()
 	some := false
+	var chests [len(slotParts)]*chest
+	least := l.leastPod()
 	for b := range l.g.bins {
 		goal := float64(l.g.prices[b]) * (1 + gain)
-		if ch.most(l.g.cap(b), goal, l.steps, lumpSettle) <= goal {
-			continue
-		}
-		f := filling{b, make([]int32, len(l.large)), make([]float64, len(l.fluids))}
-		for i, n := range ch.kept {
-			f.whole[ch.items[i].at] = n
-		}
-		if ch.pour(l.g.cap(b), f.part) > goal {
-			l.put(f, float64(l.g.prices[b]))
-			some = true
+		for k, part := range slotParts {
+			slot := 0.0
+			if k > 0 {
+				slot = part * least
+			}
+			if chests[k] == nil {
+				chests[k] = l.newChest(slot)
+			}
+			ch := chests[k]
+			paid := float64(slot * float64(l.g.cap(b)[slots]))
+			if ch.most(l.g.cap(b), max(0, goal-paid), l.steps, lumpSettle) <= goal-paid {
+				break
+			}
+			f := filling{b, make([]int32, len(l.large)), make([]float64, len(l.fluids))}
+			for i, n := range ch.kept {
+				f.whole[ch.items[i].at] = n
+			}
+			worth, taken := ch.pour(l.g.cap(b), f.part)
+			if worth+float64(slot*taken) > goal {
+				l.put(f, float64(l.g.prices[b]))
+				some = true
+				break
+			}
 		}
 	}
 	return some
 }
 
-func (l *lumps) newChest() *chest {
+// leastPod is the least worth of a small pod.
+func (l *lumps) leastPod() float64 {
+	least := math.Inf(1)
+	for i, f := range l.fluids {
+		if w := l.pi[len(l.large)+i]; w > 0 {
+			least = min(least, w/float64(max(f.need[slots], 1)))
+		}
+	}
+	return least
+}
+
+func (l *lumps) newChest(slot float64) *chest {
 	var items, fluids []item
 	for i, c := range l.large {
-		if w := l.pi[i]; w > 0 && l.left[c] > 0 {
+		if w := l.pi[i] - slot; w > 0 && l.left[c] > 0 {
 			items = append(items, item{at: i, need: l.g.req(c), most: l.left[c], worth: w})
 		}
 	}
 	for i := range l.fluids {
-		if w := l.pi[len(l.large)+i]; w > 0 {
+		if w := l.pi[len(l.large)+i] - float64(slot*float64(l.fluids[i].need[slots])); w > 0 {
 			fluids = append(fluids, item{at: i, need: l.fluids[i].need, worth: w})
 		}
 	}
@@ -198,7 +227,7 @@ func (l *lumps) remember(s *solver) {
 	for i, c := range l.large {
 		s.pis[l.g.classes[c]] = max(l.pi[i], 0)
 	}
-	ch := l.newChest()
+	ch := l.newChest(0)
 	for _, f := range l.fluids {
 		for _, c := range f.classes {
 			s.pis[l.g.classes[c]] = ch.cut(len(ch.items), l.g.req(c))
@@ -241,118 +270,159 @@ func (g *group) largeOf(count []int, y []float64) (large, small []int) {
 
 // packLumps packs all of count: contents of large pods by the program, then small pods
 // into the room beside them. The last few nodes of the program are a rest that is packed
-// by search; where that is a good part of the plan, several sizes of it are tried.
+// by search; where that is a good part of the plan, several sizes of it are tried, and
+// several ways to get there.
 func (s *solver) packLumps(g *group, count []int) (out []pattern, lp float64) {
 	_, df := g.demandOf(count)
 	y := duals(g.d, g.caps, g.prices, df)
 	sub := g.promising(y, count, 0.09)
 	large, small := sub.largeOf(count, y)
-	l := &lumpPlan{g: sub, full: g, large: large, small: small, fluids: sub.fluidsOf(small, count)}
-	last := 3.0
-	if sumOf(count) <= smallPods {
-		last = 0
+	l := &lumpPlan{s: s, g: sub, full: g, large: large, small: small, fluids: sub.fluidsOf(small, count), count: count, y: y}
+	l.tries = mostTries
+	turns := 1
+	if sumOf(count) > smallPods {
+		l.tries, turns = bulkTries, 0
 	}
-	lp = l.dive(s, count, y, last)
-	if last > 0 && len(l.ends) > 1 {
-		l.ends = l.ends[len(l.ends)-1:]
-	}
-	for _, k := range l.ends {
-		left := slices.Clone(count)
-		p := l.finish(s, k, y, left)
-		rest, _ := s.packRest(g, left, nil, restCare(p, left))
-		p = append(p, rest...)
-		if out == nil || g.price(p) < g.price(out) {
-			out = p
-		}
-	}
-	return out, lp
+	l.run(&dive{left: slices.Clone(count), fluids: slices.Clone(l.fluids)}, turns)
+	return l.best, l.value
 }
 
 // lumpPlan is a plan in the making.
 type lumpPlan struct {
+	s            *solver
 	g, full      *group // promising bins, all bins
 	large, small []int
 	fluids       []fluid
-	nodes        []filling
-	ends         []int // numbers of nodes after which little is left
+	count        []int
+	y            []float64
+
+	value float64 // of the program
+	best  []pattern
+	price int64
+	tries int // how many more plans may be finished
 }
 
-// fewNodes is how many nodes of the program are little.
-const fewNodes = 4
+// dive is a plan as far as it is rounded.
+type dive struct {
+	left   []int
+	fluids []fluid
+	nodes  []filling
+	known  []filling // columns that served before
+}
 
-// dive rounds the program: it takes whole copies of its columns, else one of the most
-// used, and solves again for what is left, until that is no more than last nodes. It
-// returns the program's value.
-func (l *lumpPlan) dive(s *solver, count []int, y []float64, last float64) (value float64) {
-	left := slices.Clone(count)
-	fluids := slices.Clone(l.fluids)
-	take := func(f filling) {
-		whole := make([]int32, len(l.large))
-		for i, c := range l.large {
-			whole[i] = min(f.whole[i], int32(left[c]))
-			left[c] -= int(whole[i])
-		}
-		for i, v := range f.part {
-			fluids[i].amount = max(0, fluids[i].amount-v)
-		}
-		l.nodes = append(l.nodes, filling{f.bin, whole, f.part})
+// fewNodes is how many nodes of the program are little, the tries how many plans are
+// finished, nearValue how much dearer than the program a plan may be to stop at.
+const (
+	fewNodes  = 4
+	mostTries = 40
+	bulkTries = 4
+	nearValue = 1.002
+)
+
+func (d *dive) clone() *dive {
+	return &dive{slices.Clone(d.left), slices.Clone(d.fluids), slices.Clone(d.nodes), d.known}
+}
+
+// take rounds a column up once.
+func (d *dive) take(f filling, large []int) {
+	whole := make([]int32, len(large))
+	for i, c := range large {
+		whole[i] = min(f.whole[i], int32(d.left[c]))
+		d.left[c] -= int(whole[i])
 	}
-	var known []filling
+	for i, v := range f.part {
+		d.fluids[i].amount = max(0, d.fluids[i].amount-v)
+	}
+	d.nodes = append(d.nodes, filling{f.bin, whole, f.part})
+}
+
+// run rounds the program: it takes whole copies of its columns, else one of the most
+// used, and solves again for what is left, until nothing is. Where little is left, plans
+// are finished, and if there are turns the second most used column is tried too.
+func (l *lumpPlan) run(d *dive, turns int) {
 	for {
-		m := newLumps(l.g, l.large, left, fluids, known)
+		m := newLumps(l.g, l.large, d.left, d.fluids, d.known)
 		gain := lumpGain
-		if known != nil {
+		if d.known != nil {
 			m.steps /= 5
 			gain = diveGain
 		}
-		m.optimize(y, gain)
-		if known == nil {
-			value = m.value()
-			m.remember(s)
+		m.optimize(l.y, gain)
+		if d.known == nil {
+			l.value = m.value()
+			m.remember(l.s)
 		}
-		known = m.useful()
+		d.known = m.useful()
 		nodes, taken := 0.0, false
-		best, bestX := -1, 0.0
+		var use [2]struct { // the two most used
+			col int
+			x   float64
+		}
 		for i, j := range m.basis {
 			if j < 0 || m.cols[j].bin < 0 {
 				continue
 			}
 			nodes += m.x[i]
 			for k := int(m.x[i] + 1e-6); k > 0; k-- {
-				take(m.cols[j])
+				d.take(m.cols[j], l.large)
 				taken = true
 			}
-			if m.x[i] > bestX+1e-9 {
-				best, bestX = j, m.x[i]
+			switch x := m.x[i]; {
+			case x > use[0].x+1e-9:
+				use[1], use[0].col, use[0].x = use[0], j, x
+			case x > use[1].x+1e-9:
+				use[1].col, use[1].x = j, x
 			}
 		}
 		if taken {
 			continue
 		}
-		if nodes <= max(last, fewNodes) && len(l.nodes) > 0 {
-			l.ends = append(l.ends, len(l.nodes))
+		if nodes <= fewNodes && len(d.nodes) > 0 {
+			l.try(d.nodes)
 		}
-		if nodes <= last || best < 0 {
-			return value
+		if use[0].x == 0 || l.done() {
+			return
 		}
-		take(m.cols[best])
+		if turns > 0 && nodes <= fewNodes+1 && use[1].x > 0.3*use[0].x {
+			other := d.clone()
+			other.take(m.cols[use[1].col], l.large)
+			l.run(other, turns-1)
+		}
+		d.take(m.cols[use[0].col], l.large)
 	}
 }
 
-// finish is the plan of the first k nodes with small pods beside the large ones. What
-// found no place stays in left.
-func (l *lumpPlan) finish(s *solver, k int, y []float64, left []int) []pattern {
-	sp := newSpreader(l.g, y)
-	sp.preset = l.g.deal(l.nodes[:k], l.large, l.fluids, left)
-	bins := make([]int, k)
+// done reports whether the best plan is near the program's value or enough were tried.
+func (l *lumpPlan) done() bool {
+	return l.tries <= 0 || l.best != nil && float64(l.price) <= nearValue*l.value
+}
+
+// try finishes the plan that starts with nodes and keeps it if it is the cheapest.
+func (l *lumpPlan) try(nodes []filling) {
+	l.tries--
+	left := slices.Clone(l.count)
+	p := l.finish(nodes, left)
+	rest, _ := l.s.packRest(l.full, left, nil, restCare(p, left))
+	p = append(p, rest...)
+	if price := l.full.price(p); l.best == nil || price < l.price {
+		l.best, l.price = p, price
+	}
+}
+
+// finish puts small pods beside the large ones of planned nodes. What found no place
+// stays in left.
+func (l *lumpPlan) finish(nodes []filling, left []int) []pattern {
+	sp := newSpreader(l.g, l.y)
+	sp.preset = l.g.deal(nodes, l.large, l.fluids, left)
+	bins := make([]int, len(nodes))
 	share := make([]int, len(left))
 	for _, c := range l.small {
 		share[c] = left[c]
 	}
 	for i := range bins {
-		bins[i] = l.nodes[i].bin
+		bins[i] = nodes[i].bin
 	}
-	s.spreadBest(sp, bins, share)
+	l.s.spreadBest(sp, bins, share)
 	for c, n := range share {
 		left[c] -= n - sp.rest[c]
 	}
