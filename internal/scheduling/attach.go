@@ -29,6 +29,7 @@ type attachments struct {
 	limited map[string]bool
 	users   map[string]*claimUser // of claims that are for one pod, namespace/name
 	pods    map[attachKey]int     // planned pods that use a volume
+	unmade  map[string]int        // and claims whose volume is not made yet
 	running map[string]map[attachKey]bool
 
 	shared []sharedVolume
@@ -45,7 +46,7 @@ type attachments struct {
 type typeDriver struct{ typ, driver string }
 
 func newAttachments(w *World, v *volumes, planned map[int32]bool) *attachments {
-	a := &attachments{w: w, v: v, planned: planned, limited: map[string]bool{ebsDriver: true}, pods: map[attachKey]int{}}
+	a := &attachments{w: w, v: v, planned: planned, limited: map[string]bool{ebsDriver: true}, pods: map[attachKey]int{}, unmade: map[string]int{}}
 	for i := range w.Snapshot.CSINodes {
 		for d, n := range w.Snapshot.CSINodes[i].Drivers {
 			if n >= 0 {
@@ -64,8 +65,14 @@ func (a *attachments) count(p *snapshot.Pod) {
 			_, other := a.v.claim(p, &o)
 			return other == name
 		})
-		if key := a.v.attached(c); !twice && a.limited[key.driver] {
+		if twice {
+			continue
+		}
+		if key := a.v.attached(c); a.limited[key.driver] {
 			a.pods[key]++
+		}
+		if claim := a.v.unmade(c); claim != "" {
+			a.unmade[claim]++
 		}
 	}
 }

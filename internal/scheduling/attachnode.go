@@ -116,13 +116,13 @@ func (a *attachments) stale() map[string]map[attachKey]bool {
 	for i := range a.w.Snapshot.Attachments {
 		at := &a.w.Snapshot.Attachments[i]
 		pv := a.v.volumes[at.Volume]
-		if pv == nil || pv.Driver == "" || pv.Handle == "" {
+		if pv == nil || pv.Handle == "" || at.Attacher == "" {
 			continue
 		}
 		if out[at.Node] == nil {
 			out[at.Node] = map[attachKey]bool{}
 		}
-		out[at.Node][attachKey{pv.Driver, pv.Handle}] = true
+		out[at.Node][attachKey{at.Attacher, pv.Handle}] = true
 	}
 	return out
 }

@@ -16,6 +16,7 @@ type volumes struct {
 	nodes          map[string]bool // nodes that exist, by name and by hostname
 
 	demands  []*VolumeDemand
+	choices  []*VolumeDemand // whose zone is to be chosen
 	byText   map[string]int32
 	ofVolume map[*snapshot.PersistentVolume][]int32
 	ofClass  map[*snapshot.StorageClass][]int32

@@ -122,6 +122,9 @@ func (a *attachments) profile(pod int32, p *snapshot.Pod) volumeProfile {
 	for k := range p.Spec.Volumes {
 		c, _ := a.v.claim(p, &p.Spec.Volumes[k])
 		out.demands = a.v.ofClaim(c, out.demands)
+		if claim := a.v.unmade(c); claim != "" && a.unmade[claim] > 1 {
+			out.demands = append(out.demands, a.v.together(claim))
+		}
 		key := a.v.attached(c)
 		if !a.limited[key.driver] || seen[key] {
 			continue

@@ -101,6 +101,7 @@ func (w *World) read() {
 	w.readNodes()
 	w.chargeLimits()
 	w.buildTemplates()
+	w.chooseZones()
 	slices.SortFunc(w.Refused, func(a, b plan.Verdict) int { return strings.Compare(a.Object, b.Object) })
 }
 

@@ -3,8 +3,10 @@ package worldtest
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -85,4 +87,53 @@ func (st *storage) made(u *use, labels map[string]string, nodeName string) bool 
 
 func containsAll(list, want []string) bool {
 	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(list, w) })
+}
+
+// settleZones notes where the volumes will be that the plan's pods share and that are not
+// made yet: in the zone of the first of them. The others must follow.
+func (j *judge) settleZones() {
+	st := j.storage
+	st.zone = map[string]string{}
+	note := func(pods []*snapshot.Pod, zone string) {
+		for _, p := range pods {
+			for _, u := range st.uses(p) {
+				if u.pv == nil && u.class != nil && u.class.Provisioner != "kubernetes.io/no-provisioner" && u.class.Provisioner != "efs.csi.aws.com" && st.zone[u.claim] == "" {
+					st.zone[u.claim] = zone
+				}
+			}
+		}
+	}
+	for _, name := range sortedKeys(j.onNode) {
+		if v := j.nodes[name]; v != nil {
+			note(j.onNode[name], v.labels[labelZone])
+		}
+	}
+	for i := range j.p.Launches {
+		l := &j.p.Launches[i]
+		note(j.inLaunch[l.Name], l.Chosen.Zone)
+	}
+	// A claim of one pod may be made anywhere.
+	users := map[string]int{}
+	count := func(p *snapshot.Pod) {
+		mine := map[string]bool{}
+		for _, u := range st.uses(p) {
+			if !mine[u.claim] {
+				mine[u.claim] = true
+				users[u.claim]++
+			}
+		}
+	}
+	for _, p := range j.placedPods() {
+		count(p)
+	}
+	for _, v := range j.p.Verdicts {
+		if p := j.pods[strings.TrimPrefix(v.Object, "pod/")]; p != nil && v.Code != plan.VolumeInUse && v.Code != plan.VolumeProblem && notPlanned(p) == "" {
+			count(p)
+		}
+	}
+	for claim := range st.zone {
+		if users[claim] < 2 {
+			delete(st.zone, claim)
+		}
+	}
 }

@@ -98,6 +98,9 @@ func CheckLaunches(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) []str
 	return j.bad
 }
 
+// emptyPlan is the plan of a judge that is only asked what could be.
+var emptyPlan = &plan.Plan{}
+
 func newJudge(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) *judge {
 	j := &judge{
 		s: s, p: p, pools: views(s, c), nodes: map[string]*nodeView{}, pods: map[string]*snapshot.Pod{},
@@ -130,6 +133,7 @@ func newJudge(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) *judge {
 		}
 	}
 	j.others = slices.Concat(j.placedPods(), j.boundPods())
+	j.settleZones()
 	return j
 }
 

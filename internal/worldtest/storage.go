@@ -14,7 +14,8 @@ type storage struct {
 	volumes map[string]*snapshot.PersistentVolume
 	classes map[string]*snapshot.StorageClass
 	dflt    string
-	stays   map[string]bool // nodes that are not going
+	stays   map[string]bool   // nodes that are not going
+	zone    map[string]string // where a claim's volume will be
 }
 
 func newStorage(s *snapshot.Snapshot) *storage {
@@ -102,6 +103,9 @@ func (st *storage) zoneRefuses(p *snapshot.Pod, labels map[string]string, nodeNa
 	for _, u := range st.uses(p) {
 		if u.node != "" && u.node != nodeName {
 			return fmt.Sprintf("the volume of claim %s is being made for node %s", u.claim, u.node)
+		}
+		if z := st.zone[u.claim]; z != "" && labels[labelZone] != z {
+			return fmt.Sprintf("the volume of claim %s will be in zone %s", u.claim, z)
 		}
 		if u.pv != nil {
 			terms := u.pv.Required

@@ -149,6 +149,7 @@ func (j *judge) namespaces() map[string]map[string]string {
 // board is the cluster with the plan's nodes, and where the plan wants its pods.
 func (j *judge) board(v variant) (*board, []seating) {
 	b := newBoard(j.s, j.nodes)
+	b.storage = j.storage
 	b.skip = j.skip
 	var want []seating
 	for _, at := range b.sites {
