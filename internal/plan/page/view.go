@@ -273,9 +273,7 @@ func launchNode(g plan.LaunchGroup, most int) node {
 	if l.Limited != "" {
 		n.Notes = append(n.Notes, l.Limited)
 	}
-	for _, r := range l.Relaxed {
-		n.Notes = append(n.Notes, r)
-	}
+	n.Notes = append(n.Notes, l.Relaxed...)
 	n.Rules = l.Notes
 	return n
 }
