@@ -99,23 +99,20 @@ type Steering int
 const (
 	// Unsteered lets pods go where they like.
 	Unsteered Steering = iota
-	// Nominated writes status.nominatedNodeName into the planned pods of a node while it
-	// still carries the taint of a node that is not registered, and then takes the taint
-	// away.
+	// Early writes status.nominatedNodeName into the planned pods of a node as soon as the
+	// node is there, with the taint of one that is not registered, and takes the taint away
+	// once the scheduler has come to rest.
+	Early
+	// Nominated writes it just before the taint goes.
 	Nominated
-	// Cordoned does the same, and cordons the node before the taint goes, until its
+	// Cordoned does the same, but before the taint goes it cordons the node, until its
 	// daemonset pods, which tolerate that, have come.
 	Cordoned
-	// CordonedOnly leaves the nominations out.
-	CordonedOnly
 )
 
 func (s Steering) String() string {
-	return []string{"unsteered", "nominated", "nominated, cordoned until daemonset pods run", "cordoned until daemonset pods run"}[s]
+	return []string{"not steered", "nominated early", "nominated", "nominated, cordoned"}[s]
 }
-
-func (s Steering) nominates() bool { return s == Nominated || s == Cordoned }
-func (s Steering) cordons() bool   { return s == Cordoned || s == CordonedOnly }
 
 // Outcome is what became of a plan with a scheduler that is free.
 type Outcome struct {
@@ -225,7 +222,7 @@ func (c *Cluster) welcome(f *Free, nodes []*corev1.Node, placed, renamed map[str
 	for ref, to := range placed {
 		if n := renamed[to]; n != "" {
 			by[n] = append(by[n], ref)
-		} else if how.nominates() {
+		} else if how != Unsteered {
 			f.nominate(ref, to)
 		}
 	}
@@ -263,7 +260,15 @@ func (c *Cluster) admit(f *Free, n *corev1.Node, pods []string, how Steering) er
 	if err := f.Rest(); err != nil {
 		return err
 	}
-	if how.cordons() {
+	if how == Early {
+		for _, ref := range pods {
+			f.nominate(ref, n.Name)
+		}
+		if err := f.Rest(); err != nil {
+			return err
+		}
+	}
+	if how == Cordoned {
 		closed := cordoned(n)
 		f.set(closed)
 		daemons(closed)
@@ -271,7 +276,7 @@ func (c *Cluster) admit(f *Free, n *corev1.Node, pods []string, how Steering) er
 			return err
 		}
 	}
-	if how.nominates() {
+	if how == Nominated || how == Cordoned {
 		for _, ref := range pods {
 			f.nominate(ref, n.Name)
 		}
