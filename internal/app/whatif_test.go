@@ -1,9 +1,14 @@
 package app_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/handler"
@@ -205,4 +210,41 @@ func TestComparisonsAreTheSameEveryTime(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSavedSnapshotIsThatOfTheChangedCluster: what --save-snapshot writes of a what-if
+// gives the plan of the what-if, without a comparison.
+func TestSavedSnapshotIsThatOfTheChangedCluster(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "snapshot.json")
+	base := []string{"-o", "json", "--catalog", "testdata/files/catalog.json"}
+	status, want, stderr := run(append([]string{"-f", "testdata/files/world.yaml", "--now", "2026-03-04T12:00:00Z", "--what-if", "testdata/files/what-if.yaml",
+		"--remove", "pod/ns/web-1", "--save-snapshot", file}, base...), "")
+	if status != 0 {
+		t.Fatalf("exit %d: %s", status, stderr)
+	}
+	status, got, stderr := run(append([]string{"-f", file}, base...), "")
+	if status != 0 {
+		t.Fatalf("exit %d: %s", status, stderr)
+	}
+	if diff := cmp.Diff(without(t, want, "diff"), without(t, got)); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(got, "ns/web-3") || strings.Contains(got, "ns/web-1") {
+		t.Errorf("the saved cluster is not the changed one:\n%s", got)
+	}
+}
+
+func without(t *testing.T, text string, fields ...string) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fields {
+		if v[f] == nil {
+			t.Errorf("there is no %s", f)
+		}
+		delete(v, f)
+	}
+	return v
 }

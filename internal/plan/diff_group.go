@@ -43,33 +43,40 @@ type PodDiffGroup struct {
 	Code   Code
 	Detail string
 
-	pool string // both are new nodes of it
+	// repacked: both are new nodes, of pool and of these capacity types.
+	repacked           bool
+	pool, before, then string
 }
 
 // withoutRepacking makes one line of each pool's pods that go to another new node of
-// that pool: what they are packed with has changed, and nothing that matters to them.
+// that pool: what they are packed with has changed, and nothing that matters to them
+// but, where it has, the capacity type.
 func withoutRepacking(groups []PodDiffGroup) []PodDiffGroup {
 	var out []PodDiffGroup
 	lines := map[string]*PodDiffGroup{}
 	workloads := map[string]map[string]bool{}
 	for _, g := range groups {
-		switch l := lines[g.pool]; {
-		case g.pool == "":
+		key := strings.Join([]string{g.pool, g.before, g.then}, "/")
+		switch l := lines[key]; {
+		case !g.repacked:
 			out = append(out, g)
 			continue
 		case l == nil:
-			lines[g.pool] = &g
-			workloads[g.pool] = map[string]bool{g.Pods.Name: true}
+			lines[key] = &g
+			workloads[key] = map[string]bool{g.Pods.Name: true}
 		default:
-			workloads[g.pool][g.Pods.Name] = true
+			workloads[key][g.Pods.Name] = true
 			l.Pods.Pods = append(l.Pods.Pods, g.Pods.Pods...)
 			l.Pods.Requests, l.Pods.Most = least(l.Pods.Requests, g.Pods.Requests), l.Pods.Most.Max(g.Pods.Requests)
-			l.From, l.To = "new nodes of pool "+g.pool, "others of the same pool"
+			l.From, l.To = "new "+g.before+" nodes of pool "+g.pool, "others of the same pool"
+			if g.then != g.before {
+				l.To = "new " + g.then + " nodes of the same pool"
+			}
 		}
 	}
-	for _, pool := range slices.Sorted(maps.Keys(lines)) {
-		l := lines[pool]
-		if n := len(workloads[pool]); n > 1 {
+	for _, key := range slices.Sorted(maps.Keys(lines)) {
+		l := lines[key]
+		if n := len(workloads[key]); n > 1 {
 			l.Pods.Name = Count(n, "workload")
 			slices.Sort(l.Pods.Pods)
 		}
@@ -167,7 +174,7 @@ func groupPods(pods []*PodDiff) []PodDiffGroup {
 		}
 		g.From, g.To = places(g.from), places(g.to)
 		if a, b := g.from[0], g.to[0]; a.State == NewNode && b.State == NewNode && a.NodePool == b.NodePool {
-			g.pool = a.NodePool
+			g.repacked, g.pool, g.before, g.then = true, a.NodePool, a.Offer.CapacityType, b.Offer.CapacityType
 		}
 		out[i] = g.PodDiffGroup
 	}
@@ -179,7 +186,7 @@ func groupPods(pods []*PodDiff) []PodDiffGroup {
 
 // kind tells fates apart that are told apart when pods are gathered: not which node.
 func (f *Fate) kind() string {
-	return fmt.Sprint(f.State, "\x00", f.NodePool, "\x00", cmp.Or(f.Telling, f.Code))
+	return fmt.Sprint(f.State, "\x00", f.NodePool, "\x00", f.Offer.CapacityType, "\x00", cmp.Or(f.Telling, f.Code))
 }
 
 // places says where pods with fates of one kind are.

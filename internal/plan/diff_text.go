@@ -56,11 +56,11 @@ func (t *report) diff(d *Diff) {
 
 func (t *report) diffMoney(d *Diff) {
 	b, a := &d.Before, &d.After
-	t.line("")
-	t.line("  %s", t.dim(pad("", 26)+left("as it is", 12)+left("what if", 12)+left("change", 12)+left("per month", 12)))
-	row := func(label string, was, is, delta, month string, paint func(string) string) {
-		t.line("  %s%s%s%s%s", pad(label, 26), left(was, 12), left(is, 12), paint(left(delta, 12)), t.dim(left(month, 12)))
+	type row struct {
+		label, was, is, delta, month string
+		sign                         int64
 	}
+	rows := []row{{"", "as it is", "what if", "change", "per month", 0}}
 	price := func(label string, was, is snapshot.Price) {
 		month := ""
 		if was != is {
@@ -69,10 +69,10 @@ func (t *report) diffMoney(d *Diff) {
 				month = "+" + month
 			}
 		}
-		row(label, Dollars(was), Dollars(is), Signed(is-was), month, t.better(is-was))
+		rows = append(rows, row{label, Dollars(was), Dollars(is), Signed(is - was), month, is - was})
 	}
 	count := func(label string, was, is int) {
-		row(label, Number(was), Number(is), SignedNumber(is-was), "", t.better(int64(is-was)))
+		rows = append(rows, row{label, Number(was), Number(is), SignedNumber(is - was), "", int64(is - was)})
 	}
 	label := "per hour, in the end"
 	if a.Going+b.Going == 0 {
@@ -92,6 +92,24 @@ func (t *report) diffMoney(d *Diff) {
 	count("pods that cannot run", b.Summary.Unschedulable, a.Summary.Unschedulable)
 	if b.Summary.BufferMissing+a.Summary.BufferMissing > 0 {
 		count("buffer units without room", b.Summary.BufferMissing, a.Summary.BufferMissing)
+	}
+	w := [4]int{10, 10, 10, 10}
+	for _, r := range rows {
+		for i, text := range []string{r.was, r.is, r.delta, r.month} {
+			w[i] = max(w[i], utf8.RuneCountInString(text))
+		}
+	}
+	t.line("")
+	for i, r := range rows {
+		paint := t.better(r.sign)
+		if i == 0 {
+			paint = func(text string) string { return text }
+		}
+		line := "  " + pad(r.label, 26) + left(r.was, w[0]) + left(r.is, w[1]+2) + paint(left(r.delta, w[2]+2)) + t.dim(left(r.month, w[3]+2))
+		if i == 0 {
+			line = t.dim(line)
+		}
+		t.line("%s", line)
 	}
 }
 
