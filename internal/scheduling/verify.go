@@ -1,6 +1,9 @@
 package scheduling
 
 import (
+	"cmp"
+	"slices"
+
 	"kerf.sh/kerf/internal/packing"
 )
 
@@ -20,18 +23,19 @@ type opened struct {
 type item struct {
 	class, left int
 	dom         []int32
+	at          int
 }
 
 // verify goes through a result as the scheduler would: pod after pod, those that are
 // refused once more after the others. What is left at the end is excess.
 func (w *World) verify(p *packing.Problem, r *packing.Result) *verification {
 	v := &verification{excess: map[int]int{}}
-	d := w.newDealer(true, false, make([][]int32, len(w.base)))
+	d := w.newDealer(false, false, make([][]int32, len(w.base)))
 	var items []item
 	dom := map[[2]int][]int32{}
 	for _, pl := range r.Placed {
 		if w.Classes[pl.Class].dealt {
-			items = append(items, item{pl.Class, pl.Count, w.nodeDomains(w.Targets[pl.Node])})
+			items = append(items, item{class: pl.Class, left: pl.Count, dom: w.nodeDomains(w.Targets[pl.Node])})
 		}
 	}
 	for i := range r.Launches {
@@ -43,20 +47,11 @@ func (w *World) verify(p *packing.Problem, r *packing.Result) *verification {
 		}
 		for _, c := range l.Contents {
 			if w.Classes[c.Class].dealt {
-				items = append(items, item{c.Class, c.Count, dom[k]})
+				items = append(items, item{class: c.Class, left: c.Count, dom: dom[k]})
 			}
 		}
 	}
-	for moved := true; moved; {
-		moved = false
-		for i := range items {
-			it := &items[i]
-			if it.left > 0 && d.enter(&w.Classes[it.class], it.dom) {
-				it.left--
-				moved = true
-			}
-		}
-	}
+	d.enterAll(items)
 	for i := range items {
 		if items[i].left > 0 {
 			v.excess[items[i].class] += items[i].left
@@ -66,6 +61,67 @@ func (w *World) verify(p *packing.Problem, r *packing.Result) *verification {
 		v.opened = nil
 	}
 	return v
+}
+
+// enterAll lets pods in as long as any may. Those that must be spread go first. Of the
+// others, which only count, one at a time follows, where there are fewest: they raise the
+// least that the spread pods are measured against, and not the most.
+func (d *dealer) enterAll(items []item) {
+	var strict, free []*item
+	counted := make([][]*spreading, len(items))
+	for i := range items {
+		it := &items[i]
+		c := &d.w.Classes[it.class]
+		it.at = i
+		spread := false
+		for _, m := range c.membersOf() {
+			spread = spread || len(d.stance[m.rules].spread) > 0
+			for _, s := range d.spreads {
+				if it.dom[s.key] >= 0 && d.w.matches(m.rules, s.term) {
+					counted[i] = append(counted[i], s)
+				}
+			}
+		}
+		if spread {
+			strict = append(strict, it)
+		} else {
+			free = append(free, it)
+		}
+	}
+	for moved := true; moved; {
+		moved = false
+		waiting := false
+		for _, it := range strict {
+			if it.left > 0 && d.enter(&d.w.Classes[it.class], it.dom) {
+				it.left--
+				moved = true
+			}
+			waiting = waiting || it.left > 0
+		}
+		if moved && waiting {
+			continue
+		}
+		slices.SortStableFunc(free, func(a, b *item) int { return cmp.Compare(crowd(counted[a.at], a.dom), crowd(counted[b.at], b.dom)) })
+		for _, it := range free {
+			if it.left > 0 && d.enter(&d.w.Classes[it.class], it.dom) {
+				it.left--
+				moved = true
+				if waiting && len(counted[it.at]) > 0 {
+					break
+				}
+			}
+		}
+	}
+}
+
+// crowd is the most pods that any spread counts in the domain of a pod; 0 for pods that
+// none counts.
+func crowd(counted []*spreading, dom []int32) int32 {
+	n := int32(0)
+	for _, s := range counted {
+		n = max(n, s.count[dom[s.key]])
+	}
+	return n
 }
 
 // enter joins a unit if every pod of it is admitted, preferences left out.
