@@ -15,12 +15,12 @@ import (
 const (
 	fillGain     = 1e-3  // what new contents must promise
 	fillPasses   = 200   // over the bins
-	fillSearch   = 3_000 // steps of one search for contents
-	nearShare    = 0.97  // bins are left aside whose contents are worth less of their price
-	farShare     = 0.1   // columns that cost so much more than their worth are dropped
+	fillSearch   = 200   // steps of one search for contents
+	nearShare    = 0.985 // bins are left aside whose contents are worth less of their price
+	farShare     = 0.04  // columns that cost so much more than their worth are dropped
 	divePasses   = 2     // over the bins, after a node was taken
 	wideDive     = 250   // pods up to which nodes beside the most used are tried
-	mendRounds   = 4
+	mendRounds   = 2
 	mendNodes    = 5
 	cappedEnough = 1.003
 )
@@ -112,40 +112,37 @@ func (f *fillings) begin(y []float64) bool {
 }
 
 // optimize runs the simplex and adds contents until none promises a gain, or so many
-// passes were made; search is how deep contents are looked for in the end.
-func (f *fillings) optimize(passes, search int) {
+// passes were made. The quickest way to fill bins comes first; only where it finds
+// nothing, slower ones do, and with search the slowest.
+func (f *fillings) optimize(passes int, search bool) {
 	f.fill.allow(f.left)
-	rounds := 2
+	quick := func(b int, goal float64) float64 { return f.fill.fill(b, f.pi, goal, 2) }
+	hard := func(b int, goal float64) float64 { return f.fill.shake(b, f.pi, goal) }
+	table := func(b int, goal float64) float64 { return f.fill.table(b, f.pi, goal) }
+	deep := func(b int, goal float64) float64 { return f.fill.search(b, f.pi, goal, fillSearch) }
 	for range passes {
 		f.run()
 		if f.spent() {
 			return
 		}
-		added := false
-		for _, b := range f.active {
-			goal := float64(f.g.prices[b]) * (1 + fillGain)
-			if f.fill.fill(b, f.pi, goal, rounds) > goal && f.add(f.fill.out) {
-				added = true
-			}
-		}
-		if !added && rounds == 2 {
-			rounds = 8 // the weights may not suit the prices yet
-			continue
-		}
-		rounds = 2
-		if !added && search > 0 {
-			for _, b := range f.active {
-				goal := float64(f.g.prices[b]) * (1 + fillGain)
-				if f.fill.search(b, f.pi, goal, search) > 0 && f.add(f.fill.out) {
-					added = true
-				}
-			}
-		}
-		if !added {
+		if !f.generate(quick) && !f.generate(hard) && (!search || (!f.generate(table) && !f.generate(deep))) {
 			return
 		}
 	}
 	f.run()
+}
+
+// generate adds the contents that a way to fill finds for each active bin, if they
+// promise a gain; it reports whether any did.
+func (f *fillings) generate(fill func(b int, goal float64) float64) bool {
+	added := false
+	for _, b := range f.active {
+		goal := float64(f.g.prices[b]) * (1 + fillGain)
+		if fill(b, goal) > goal && f.add(f.fill.out) {
+			added = true
+		}
+	}
+	return added
 }
 
 // narrow keeps the bins active whose contents can be worth nearly their price.
@@ -255,7 +252,7 @@ func (f *fillings) dive(other int) {
 			continue
 		}
 		f.remain(f.left)
-		f.optimize(divePasses, 0)
+		f.optimize(divePasses, false)
 	}
 }
 
@@ -275,7 +272,7 @@ func (f *fillings) takeWhole() bool {
 func (f *fillings) takeOnce(j int) {
 	f.out = f.g.take(f.out, f.left, f.cols[j], 1, f.g)
 	f.remain(f.left)
-	f.optimize(divePasses, 0)
+	f.optimize(divePasses, false)
 }
 
 // mostUsed lists the columns in use, the most used first.
@@ -311,13 +308,9 @@ func (s *solver) packCapped(g *group, count []int) ([]pattern, float64) {
 	if !f.begin(y) {
 		return nil, 0
 	}
-	search := fillSearch
-	if s.hurry > 1 {
-		search /= 10
-	}
-	f.optimize(fillPasses, 0)
+	f.optimize(fillPasses, false)
 	f.narrow()
-	f.optimize(fillPasses, search)
+	f.optimize(fillPasses, s.hurry == 1)
 	f.forget()
 	lp := f.value()
 	f.remember()
@@ -375,7 +368,7 @@ func (f *fillings) mend(ps []pattern, root point, lp float64) []pattern {
 			}
 		}
 		f.remain(f.left)
-		f.optimize(divePasses, 0)
+		f.optimize(divePasses, false)
 		f.price, f.best = g.price(set), nil
 		f.dive(1)
 		if f.best == nil {

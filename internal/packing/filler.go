@@ -7,23 +7,34 @@ import "math"
 // bound on what any contents are worth, which tells at once that most bins are not
 // worth a search. It remembers per bin which weights of the resources served it well.
 type filler struct {
-	g      *group
-	limit  []int32   // most of each class that may go on the node
-	lambda []float64 // by bin, stride d
-	step   []float64 // by bin, stride d: how the weights change
-	order  [][]int32 // by bin: classes by worth for their weight, best first
-	weight []float64 // by class, for the bin at hand
-	dens   []float64
-	left   []int64
-	spare  []int32
-	use    []float64 // by resource: what cut pods use
-	cur    []int32
-	out    []int32
-	most   float64 // bound on the worth of any contents of the bin at hand
-	scale  float64 // what a unit of weight is worth at the margin
+	g     *group
+	limit []int32 // most of each class that may go on the node
 
-	// depth-first search
-	extra []float64 // worth beyond the weight
+	// By bin, stride d: the weights of the resources, and how they change.
+	lambda, step []float64
+	order        [][]int32 // by bin: classes by worth for their weight, best first
+
+	// For the bin at hand.
+	weight, dens []float64 // by class: its weight, and its worth for it
+	use          []float64 // by resource: what cut pods use
+	most         float64   // bound on the worth of any contents
+	scale        float64   // what a unit of weight is worth at the margin
+	cur          []int32   // contents
+	left         []int64   // room beside them
+	spare        []int32   // what shared caps leave beside them
+	out          []int32   // the best contents
+
+	saved struct {
+		cur, spare []int32
+		left       []int64
+	}
+	kept  []float64 // weights to come back to
+	share []float64 // by resource: weights for what is left
+	list  []int32
+	tab   table
+
+	// Depth-first search.
+	extra []float64 // by class: worth beyond its weight
 	loss  []int32   // classes by what the wrong choice gives away
 	goal  float64
 	steps int
@@ -33,11 +44,12 @@ type filler struct {
 func newFiller(g *group, y []float64) *filler {
 	n, d := len(g.classes), g.d
 	f := &filler{
-		g: g, limit: make([]int32, n), lambda: make([]float64, len(g.caps)), order: make([][]int32, len(g.bins)),
-		weight: make([]float64, n), dens: make([]float64, n), left: make([]int64, d), use: make([]float64, d), spare: make([]int32, len(g.shared)),
-		cur: make([]int32, n), out: make([]int32, n), extra: make([]float64, n),
+		g: g, limit: make([]int32, n), lambda: make([]float64, len(g.caps)), step: make([]float64, len(g.caps)),
+		order: make([][]int32, len(g.bins)), weight: make([]float64, n), dens: make([]float64, n), extra: make([]float64, n),
+		use: make([]float64, d), share: make([]float64, d), kept: make([]float64, d), left: make([]int64, d),
+		cur: make([]int32, n), out: make([]int32, n), spare: make([]int32, len(g.shared)),
 	}
-	f.step = make([]float64, len(f.lambda))
+	f.saved.cur, f.saved.spare, f.saved.left = make([]int32, n), make([]int32, len(g.shared)), make([]int64, d)
 	for i := range f.step {
 		f.step[i] = 0.3
 	}
@@ -132,11 +144,8 @@ func (f *filler) reweigh(b int) {
 		} else {
 			*step *= -0.5
 		}
-		if f.use[r] > 0.98*float64(v) && f.use[r] < 1.02*float64(v) {
-			continue
-		}
-		if abs(*step) < 0.004 {
-			*step = math.Copysign(0.004, *step)
+		if abs(*step) < leastStep {
+			*step = math.Copysign(leastStep, *step)
 		}
 		lam[r] *= 1 + *step
 		lam[r] = max(lam[r], 0.0005*whole/float64(v))
@@ -219,19 +228,36 @@ func (f *filler) fill(b int, pi []float64, goal float64, rounds int) float64 {
 	return best
 }
 
+// settle finds weights for bin b under which the bound is low; false when it is no more
+// than goal.
+func (f *filler) settle(b int, pi []float64, goal float64) bool {
+	d := f.g.d
+	lam := f.lambda[b*d : (b+1)*d]
+	low := math.Inf(1)
+	for range settleRounds {
+		f.weigh(b, pi)
+		if f.most <= goal {
+			return false
+		}
+		if f.most < low {
+			low = f.most
+			copy(f.kept, lam)
+		}
+		f.reweigh(b)
+	}
+	copy(lam, f.kept)
+	f.weigh(b, pi)
+	return true
+}
+
+// settleRounds is how often weights are tried for one search.
+const settleRounds = 24
+
 // search looks for contents of bin b worth more than goal, depth first: what each
 // choice gives away against the bound of weigh cuts the rest. It returns their worth,
 // which out then holds, or 0.
 func (f *filler) search(b int, pi []float64, goal float64, steps int) float64 {
-	for range 6 {
-		f.weigh(b, pi)
-		if f.most <= goal {
-			return 0
-		}
-		f.reweigh(b)
-	}
-	f.weigh(b, pi)
-	if f.most <= goal {
+	if !f.settle(b, pi, goal) {
 		return 0
 	}
 	f.loss = f.loss[:0]
@@ -294,3 +320,6 @@ func (f *filler) descend(i int, worth, most float64, pi []float64) {
 		f.put(c, -n)
 	}
 }
+
+// leastStep is the least relative change of a weight.
+const leastStep = 0.001
