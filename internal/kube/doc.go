@@ -11,6 +11,8 @@
 //	sources, err := kube.Files([]string{"cluster/", "-"}, os.Stdin)
 //	snap, report, err := kube.Read(sources, kube.Options{Now: now})
 //
+//	before, after, err := kube.ReadWhatIf(sources, kube.Overlay{Sources: changed, Remove: refs}, kube.Options{Now: now})
+//
 // err: nothing can be planned on this input (a person must fix it).
 // report.Left: objects that were left out; a plan without them is possible.
 //
