@@ -26,7 +26,7 @@ type attachments struct {
 	v       *volumes
 	planned map[int32]bool
 	// limited drivers are those of which some node gives a limit, and EBS.
-	limited map[string]bool
+	limited map[string]string     // to their dimension
 	users   map[string]*claimUser // of claims that are for one pod, namespace/name
 	pods    map[attachKey]int     // planned pods that use a volume
 	unmade  map[string]int        // and claims whose volume is not made yet
@@ -46,11 +46,11 @@ type attachments struct {
 type typeDriver struct{ typ, driver string }
 
 func newAttachments(w *World, v *volumes, planned map[int32]bool) *attachments {
-	a := &attachments{w: w, v: v, planned: planned, limited: map[string]bool{ebsDriver: true}, pods: map[attachKey]int{}, unmade: map[string]int{}}
+	a := &attachments{w: w, v: v, planned: planned, limited: map[string]string{ebsDriver: attachPrefix + ebsDriver}, pods: map[attachKey]int{}, unmade: map[string]int{}}
 	for i := range w.Snapshot.CSINodes {
 		for d, n := range w.Snapshot.CSINodes[i].Drivers {
 			if n >= 0 {
-				a.limited[d] = true
+				a.limited[d] = attachPrefix + d
 			}
 		}
 	}
@@ -61,14 +61,15 @@ func newAttachments(w *World, v *volumes, planned map[int32]bool) *attachments {
 func (a *attachments) count(p *snapshot.Pod) {
 	for k := range p.Spec.Volumes {
 		c, name := a.v.claim(p, &p.Spec.Volumes[k])
-		twice := slices.ContainsFunc(p.Spec.Volumes[:k], func(o snapshot.Volume) bool {
-			_, other := a.v.claim(p, &o)
-			return other == name
-		})
+		twice := false
+		for o := range k {
+			_, other := a.v.claim(p, &p.Spec.Volumes[o])
+			twice = twice || other == name
+		}
 		if twice {
 			continue
 		}
-		if key := a.v.attached(c); a.limited[key.driver] {
+		if key := a.v.attached(c); a.limited[key.driver] != "" {
 			a.pods[key]++
 		}
 		if claim := a.v.unmade(c); claim != "" {
@@ -100,7 +101,7 @@ func (a *attachments) runningOn() map[string]map[attachKey]bool {
 				continue
 			}
 			key := a.v.attached(c)
-			if !a.limited[key.driver] {
+			if a.limited[key.driver] == "" {
 				continue
 			}
 			if a.running[node] == nil {

@@ -213,7 +213,7 @@ func (w *World) readDaemonVolumes() {
 			if c == nil {
 				continue
 			}
-			if key := w.volumes.attached(c); w.attach.limited[key.driver] && !seen[key] {
+			if key := w.volumes.attached(c); w.attach.limited[key.driver] != "" && !seen[key] {
 				seen[key] = true
 				if dm.volumes == nil {
 					dm.volumes = map[string]int64{}

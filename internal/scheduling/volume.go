@@ -12,6 +12,7 @@ type volumes struct {
 	volumes        map[string]*snapshot.PersistentVolume
 	classes        map[string]*snapshot.StorageClass
 	defaultStorage string
+	fixed          bool            // some class provisions nothing
 	going          map[string]bool // nodes that are being deleted
 	nodes          map[string]bool // nodes that exist, by name and by hostname
 
@@ -19,6 +20,8 @@ type volumes struct {
 	choices  []*VolumeDemand // whose zone is to be chosen
 	byText   map[string]int32
 	ofVolume map[*snapshot.PersistentVolume][]int32
+	byTerms  map[string][]int32 // demands of volumes, by their terms and labels as written
+	buf      []byte
 	ofClass  map[*snapshot.StorageClass][]int32
 }
 
@@ -30,7 +33,8 @@ func newVolumes(s *snapshot.Snapshot) *volumes {
 		going:    goingNodes(s),
 		nodes:    make(map[string]bool, len(s.Nodes)),
 		byText:   map[string]int32{},
-		ofVolume: map[*snapshot.PersistentVolume][]int32{},
+		ofVolume: make(map[*snapshot.PersistentVolume][]int32, len(s.Volumes)),
+		byTerms:  map[string][]int32{},
 		ofClass:  map[*snapshot.StorageClass][]int32{},
 	}
 	for i := range s.Claims {
@@ -42,6 +46,7 @@ func newVolumes(s *snapshot.Snapshot) *volumes {
 	for i := range s.StorageClasses {
 		c := &s.StorageClasses[i]
 		v.classes[c.Name] = c
+		v.fixed = v.fixed || c.Provisioner == noProvisioner
 		if c.Default && (v.defaultStorage == "" || c.Name < v.defaultStorage) {
 			v.defaultStorage = c.Name
 		}
@@ -94,33 +99,32 @@ func (v *volumes) problem(p *snapshot.Pod) string {
 		if c == nil {
 			return "persistentVolumeClaim " + name + " does not exist"
 		}
-		what := "persistentVolumeClaim " + name
-		switch {
+		switch what := "persistentVolumeClaim "; {
 		case c.Deleting:
-			return what + " is being deleted"
+			return what + name + " is being deleted"
 		case c.Phase == "Lost":
-			return what + " is Lost: its volume is gone"
+			return what + name + " is Lost: its volume is gone"
 		}
 		if c.Spec.VolumeName != "" {
 			pv := v.volumes[c.Spec.VolumeName]
-			switch {
+			switch what := "persistentVolumeClaim "; {
 			case !c.BindCompleted && c.Phase != "Bound":
-				return what + " names volume " + c.Spec.VolumeName + " but its binding is not complete"
+				return what + name + " names volume " + c.Spec.VolumeName + " but its binding is not complete"
 			case pv == nil:
-				return what + " is bound to volume " + c.Spec.VolumeName + ", which does not exist"
+				return what + name + " is bound to volume " + c.Spec.VolumeName + ", which does not exist"
 			case pv.Deleting:
-				return what + " is bound to volume " + c.Spec.VolumeName + ", which is being deleted"
+				return what + name + " is bound to volume " + c.Spec.VolumeName + ", which is being deleted"
 			}
 			continue
 		}
 		class := v.storage(c)
-		switch sc := v.classes[class]; {
+		switch sc, what := v.classes[class], "persistentVolumeClaim "; {
 		case class == "":
-			return what + " is unbound and names no storage class, and there is no default one"
+			return what + name + " is unbound and names no storage class, and there is no default one"
 		case sc == nil:
-			return what + " names storage class " + class + ", which does not exist"
+			return what + name + " names storage class " + class + ", which does not exist"
 		case sc.BindingMode != "WaitForFirstConsumer":
-			return what + " is unbound, and storage class " + class + " binds immediately: it waits for its volume, not for a node"
+			return what + name + " is unbound, and storage class " + class + " binds immediately: it waits for its volume, not for a node"
 		}
 	}
 	return ""

@@ -127,6 +127,16 @@ func (v *volumes) ofPV(pv *snapshot.PersistentVolume) []int32 {
 	if list, ok := v.ofVolume[pv]; ok {
 		return list
 	}
+	// Most volumes say what others have said in the same words.
+	v.buf = writtenTerms(v.buf[:0], pv)
+	if list, ok := v.byTerms[string(v.buf)]; ok {
+		for _, n := range list {
+			v.demands[n].More++
+		}
+		v.ofVolume[pv] = list
+		return list
+	}
+	written := string(v.buf)
 	var list []int32
 	add := func(terms [][]requirements.Requirement) {
 		if n := v.demand("volume "+pv.Name, terms); n >= 0 && !slices.Contains(list, n) {
@@ -144,17 +154,48 @@ func (v *volumes) ofPV(pv *snapshot.PersistentVolume) []int32 {
 			requirements.DoesNotExist(catalog.LabelNodePool),
 		}})
 	}
-	v.ofVolume[pv] = list
+	v.ofVolume[pv], v.byTerms[written] = list, list
 	return list
 }
 
-// zoneLabels reads the labels of a volume that say where it is, new and old ones. One
-// value may name several zones: "z-a__z-b".
+// writtenTerms is what a volume says of nodes, as it is written.
+func writtenTerms(buf []byte, pv *snapshot.PersistentVolume) []byte {
+	word := func(s string) {
+		buf = append(strconv.AppendInt(buf, int64(len(s)), 10), ' ')
+		buf = append(buf, s...)
+	}
+	for i := range pv.Required {
+		for _, list := range [...][]snapshot.SelectorRequirement{pv.Required[i].Expressions, pv.Required[i].Fields} {
+			for k := range list {
+				word(list[k].Key)
+				word(list[k].Operator)
+				for _, val := range list[k].Values {
+					word(val)
+				}
+				buf = append(buf, '&')
+			}
+			buf = append(buf, '/')
+		}
+		buf = append(buf, '|')
+	}
+	for _, key := range zoneLabelKeys {
+		if value, ok := pv.Labels[key]; ok {
+			word(key)
+			word(value)
+		}
+	}
+	return buf
+}
+
+// zoneLabelKeys are the labels of a volume that say where it is, new ones and old.
+var zoneLabelKeys = [...]string{
+	"failure-domain.beta.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone", catalog.LabelRegion, catalog.LabelZone,
+}
+
+// zoneLabels reads the labels of a volume that say where it is. One value may name several zones: "z-a__z-b".
 func zoneLabels(pv *snapshot.PersistentVolume) []requirements.Requirement {
 	var out []requirements.Requirement
-	for _, key := range []string{
-		"failure-domain.beta.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone", catalog.LabelRegion, catalog.LabelZone,
-	} {
+	for _, key := range zoneLabelKeys {
 		if value, ok := pv.Labels[key]; ok {
 			out = append(out, requirements.In(key, strings.Split(value, "__")...))
 		}

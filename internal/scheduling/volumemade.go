@@ -44,6 +44,9 @@ type madeVolumes struct {
 // takeMade gives the claims of a pod that no provisioner serves a volume each, the
 // smallest that fits; it says why there is none.
 func (a *attachments) takeMade(pod int32, p *snapshot.Pod) (plan.Code, string) {
+	if !a.v.fixed {
+		return "", ""
+	}
 	var mine []madeClaim
 	for k := range p.Spec.Volumes {
 		c, name := a.v.claim(p, &p.Spec.Volumes[k])

@@ -2,8 +2,8 @@ package scheduling
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kerf.sh/kerf/internal/plan"
@@ -14,11 +14,17 @@ import (
 // alike, whatever their claims are called.
 type volumeProfile struct {
 	demands []int32
-	// slots is how many volumes a pod attaches that no other pod uses, by resource of
+	// takes is how many volumes a pod attaches that no other pod uses, by resource of
 	// World.Dims; for local volumes how many it takes of those that a node has.
-	slots map[string]int64
+	takes []taken
 	// shared are volumes that other pods use too: positions in sharing.volumes, ascending.
 	shared []int32
+	seen   []attachKey // scratch
+}
+
+type taken struct {
+	dim string
+	n   int64
 }
 
 // readVolumes judges the volumes of the planned pods. Pods that their volumes keep from
@@ -67,6 +73,7 @@ func (w *World) readVolumes() {
 	w.profiles = []volumeProfile{{}}
 	w.profileOf = make([]int32, len(kept))
 	known := map[string]int32{}
+	var p volumeProfile
 	var buf []byte
 	n := 0
 	for k, i := range kept {
@@ -74,15 +81,15 @@ func (w *World) readVolumes() {
 			continue
 		}
 		n++
-		p := a.profile(i, &s.Pods[i])
+		a.profile(i, &s.Pods[i], &p)
 		buf = demandKey(demandKey(buf[:0], p.demands), p.shared)
-		for _, d := range sortedKeys(p.slots) {
-			buf = fmt.Appendf(buf, "%s=%d,", d, p.slots[d])
+		for _, d := range p.takes {
+			buf = strconv.AppendInt(append(append(buf, d.dim...), '='), d.n, 10)
 		}
 		key, ok := known[string(buf)]
 		if !ok {
 			key = int32(len(w.profiles))
-			w.profiles = append(w.profiles, p)
+			w.profiles = append(w.profiles, p.clone())
 			known[string(buf)] = key
 		}
 		w.profileOf[k] = key
@@ -110,15 +117,14 @@ func (w *World) applyProfiles() {
 		for _, d := range p.demands {
 			rules.Volumes = append(rules.Volumes, w.volumes.demands[d])
 		}
-		rules.slots, rules.shared = p.slots, p.shared
+		rules.slots, rules.shared = p.slots(), p.shared
 		w.Rules[r] = w.volumes.restrictVolumes(*rules)
 	}
 }
 
-// profile reads the volumes of a pod that is planned.
-func (a *attachments) profile(pod int32, p *snapshot.Pod) volumeProfile {
-	var out volumeProfile
-	seen := map[attachKey]bool{}
+// profile reads the volumes of a pod that is planned into out, which is used again.
+func (a *attachments) profile(pod int32, p *snapshot.Pod, out *volumeProfile) {
+	out.demands, out.takes, out.shared, out.seen = out.demands[:0], out.takes[:0], out.shared[:0], out.seen[:0]
 	for k := range p.Spec.Volumes {
 		c, _ := a.v.claim(p, &p.Spec.Volumes[k])
 		out.demands = a.v.ofClaim(c, out.demands)
@@ -126,15 +132,16 @@ func (a *attachments) profile(pod int32, p *snapshot.Pod) volumeProfile {
 			out.demands = append(out.demands, a.v.together(claim))
 		}
 		key := a.v.attached(c)
-		if !a.limited[key.driver] || seen[key] {
+		dim := a.limited[key.driver]
+		if dim == "" || slices.Contains(out.seen, key) {
 			continue
 		}
-		seen[key] = true
+		out.seen = append(out.seen, key)
 		if n := a.sharedAt(key); n >= 0 {
 			out.shared = append(out.shared, n)
 			continue
 		}
-		out.take(attachPrefix+key.driver, 1)
+		out.take(dim, 1)
 	}
 	if m := a.made[pod]; m != nil {
 		out.demands = append(out.demands, m.demands...)
@@ -145,14 +152,34 @@ func (a *attachments) profile(pod int32, p *snapshot.Pod) volumeProfile {
 	slices.Sort(out.demands)
 	out.demands = slices.Compact(out.demands)
 	slices.Sort(out.shared)
-	return out
+	slices.SortFunc(out.takes, func(x, y taken) int { return strings.Compare(x.dim, y.dim) })
 }
 
 func (p *volumeProfile) take(dim string, n int64) {
-	if p.slots == nil {
-		p.slots = map[string]int64{}
+	for i := range p.takes {
+		if p.takes[i].dim == dim {
+			p.takes[i].n += n
+			return
+		}
 	}
-	p.slots[dim] += n
+	p.takes = append(p.takes, taken{dim, n})
+}
+
+// clone is a copy to keep.
+func (p *volumeProfile) clone() volumeProfile {
+	return volumeProfile{demands: slices.Clone(p.demands), takes: slices.Clone(p.takes), shared: slices.Clone(p.shared)}
+}
+
+// slots are the volumes that a pod takes, by resource; nil for none.
+func (p *volumeProfile) slots() map[string]int64 {
+	if len(p.takes) == 0 {
+		return nil
+	}
+	out := make(map[string]int64, len(p.takes))
+	for _, t := range p.takes {
+		out[t.dim] = t.n
+	}
+	return out
 }
 
 // sharedVolume is a volume that several pods use, of which planned ones are some.
