@@ -251,3 +251,38 @@ func TestDemoTopology(t *testing.T) {
 		t.Error("no launch says that search-indexer does without us-east-1f")
 	}
 }
+
+// TestWhatIf: every change that is there to try is one of the demo, and the builds that
+// wait for their pool's limit get a place where the pool has more cores.
+func TestWhatIf(t *testing.T) {
+	files, err := kube.Files([]string{"../what-if"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := kube.Options{Cluster: "demo", Region: "us-east-1", Now: time.Date(2026, 11, 30, 9, 30, 0, 0, time.UTC)}
+	for _, f := range files {
+		sources, err := kube.Files([]string{"demo"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, after, err := kube.ReadWhatIf(sources, kube.Overlay{Sources: []kube.Source{f}}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(after.Report.Left) > 0 || len(after.Report.Changes) == 0 {
+			t.Errorf("%s: left out %v, changes %v", f.Name, after.Report.Left, after.Report.Changes)
+		}
+		for _, c := range after.Report.Changes {
+			if c.Kind != plan.Replaced {
+				t.Errorf("%s: %s", f.Name, c.Text())
+			}
+		}
+		_, p := world(t, "demo")
+		then, now := *p, provision.Plan(after.Snapshot, catalog.Default(), provision.Options{})
+		plan.DescribeWith(&then, before.Snapshot, now, after.Snapshot)
+		d := plan.Compare(&then, now)
+		if f.Name == "../what-if/ci-runners.yaml" && (d.Count(plan.BecomesSchedulable) != 4 || d.Count(plan.BecomesUnschedulable) != 0) {
+			t.Errorf("%s: %s", f.Name, d.Headline())
+		}
+	}
+}
