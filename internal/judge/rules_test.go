@@ -79,8 +79,8 @@ func outline(p *plan.Plan) []string {
 }
 
 // Every rule matters in many of the drawn worlds: a planner that does not know it makes
-// a plan that cannot be carried out, misses pods, breaks a rule of Karpenter's, or at
-// least plans otherwise. The table says how often.
+// a plan that cannot be carried out, misses pods, or breaks a rule of Karpenter's. The
+// table says how often; in the last columns the plan would have been as good.
 func TestRulesBind(t *testing.T) {
 	const least = 10
 	counts := map[worldtest.Rule]*[bindings]int{}
@@ -124,8 +124,8 @@ func TestRulesBind(t *testing.T) {
 			fmt.Fprintf(tab, "%d\t", c[b])
 		}
 		fmt.Fprintf(tab, "  %s\n", r)
-		if bind := sum - c[free]; bind < least && *seeds >= 200 {
-			t.Errorf("rule %s shows in %d of %d worlds, want %d", r, bind, *seeds, least)
+		if bind := sum - c[free] - c[differs]; bind < least && *seeds >= 200 {
+			t.Errorf("rule %s binds in %d of %d worlds, want %d", r, bind, *seeds, least)
 		}
 	}
 	if err := tab.Flush(); err != nil {
