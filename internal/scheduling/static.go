@@ -128,6 +128,9 @@ func (w *World) launchStatic(pool, count int) {
 		return
 	}
 	order := t.cheapestFirst(p.named)
+	if slices.ContainsFunc(p.Spec.Requirements, func(r snapshot.SelectorRequirement) bool { return r.MinValues > 0 }) {
+		order = slices.DeleteFunc(order, func(o int) bool { return t.u.offers[t.offers[o]].capacity == catalog.Reserved }) // one offer is no choice
+	}
 	if len(order) == 0 {
 		w.judgeStatic(p, plan.NoInstanceTypeFits, "daemon pods leave no room on any of its types")
 		return
@@ -217,6 +220,9 @@ func (w *World) StaticLaunch(p *packing.Problem, n *Node, contents []packing.Cla
 				allowed[i] &= bits[i]
 			}
 		}
+	}
+	if t.u.offers[t.offers[n.Launch.Offer]].capacity == catalog.Reserved {
+		clear(allowed) // it is made for this instance
 	}
 	allowed.Set(n.Launch.Offer)
 	return packing.OptionsFor(p, &tm, n.Launch.Offer, use, allowed), &tm

@@ -294,7 +294,14 @@ func (j *judge) existingFirst() {
 		v := j.nodes[name]
 		free, ports := j.afterPlan(v)
 		for _, l := range j.p.Launches {
+			if l.Static {
+				continue // it is launched whatever the pods
+			}
+			forPods := slices.ContainsFunc(j.inLaunch[l.Name], func(p *snapshot.Pod) bool { return p.Buffer == "" })
 			for _, p := range j.inLaunch[l.Name] {
+				if p.Buffer != "" && forPods {
+					continue // units are not the cause of the launch
+				}
 				if v.refuses(&p.Spec) == "" && anyClash(p.Spec.HostPorts, ports) == nil && fits(p.Spec.Requests, free) && j.wouldMove(p, &l, v) {
 					j.fail("pod %s of launch %s fits node %s (%s free)", p.Ref(), l.Name, name, showResources(free))
 				}

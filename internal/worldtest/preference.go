@@ -48,6 +48,9 @@ func (j *judge) preferences() {
 		}
 		at := b.sites[slices.IndexFunc(b.sites, func(s *site) bool { return s.name == l.Name })]
 		for _, p := range j.inLaunch[l.Name] {
+			if p.Buffer != "" {
+				continue // to units the launches of pods are nodes that are there
+			}
 			why := j.disliked(b, p, at)
 			switch {
 			case why == "":

@@ -35,8 +35,14 @@ func (j *judge) taken(id string) int64 {
 	return n
 }
 
-// usedUp reports whether the plan takes every instance of the supply's reservation.
+// usedUp reports whether the plan takes every instance of the supply's reservation, or
+// may take none: one reservation is no choice, which minValues demands.
 func (j *judge) usedUp(sup *Supply) bool {
+	for _, n := range j.pools[sup.Pool.Name].minValues {
+		if n > 0 && sup.Reservation != "" {
+			return true
+		}
+	}
 	return sup.Reservation != "" && j.taken(sup.Reservation) >= sup.Left
 }
 

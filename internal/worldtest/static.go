@@ -1,6 +1,10 @@
 package worldtest
 
-import "kerf.sh/kerf/internal/snapshot"
+import (
+	"slices"
+
+	"kerf.sh/kerf/internal/snapshot"
+)
 
 // static: the launches of a static pool are as many as it is short of, within its
 // limit, and none when the feature is off.
@@ -42,7 +46,11 @@ func (j *judge) static() {
 		}
 		sup := v.find(l.Chosen)
 		for _, o := range j.p.Launches {
+			forPods := slices.ContainsFunc(j.inLaunch[o.Name], func(p *snapshot.Pod) bool { return p.Buffer == "" })
 			for _, p := range j.inLaunch[o.Name] {
+				if p.Buffer != "" && forPods {
+					continue // the launch is there for pods
+				}
 				if !o.Static && sup != nil && j.holds(sup, &l, append(append([]*snapshot.Pod(nil), j.inLaunch[l.Name]...), p)) == "" {
 					j.fail("pod %s of launch %s fits static launch %s", p.Ref(), o.Name, l.Name)
 				}
