@@ -24,7 +24,13 @@ func blame(w world, p planner) []string {
 		if !ok || plan.Info(v.Code).Kind == plan.KindNotPlanned {
 			continue
 		}
-		if len(v.Pools) == 0 {
+		if aboutOthers(v.Code) {
+			if without := acquitOthers(w.s, ref, v); without == nil {
+				bad = append(bad, fmt.Sprintf("pod %s: %s %q names nothing that could be taken away", ref, v.Code, v.Detail))
+			} else if now := verdictOf(p(without, w.c), ref); now != nil && now.Code == v.Code && now.Detail == v.Detail {
+				bad = append(bad, fmt.Sprintf("pod %s: %s %q is still the reason after it was taken away", ref, v.Code, v.Detail))
+			}
+		} else if len(v.Pools) == 0 && v.Code != plan.VolumeProblem && v.Code != plan.NoNodePool {
 			bad = append(bad, fmt.Sprintf("pod %s is refused (%s) without a word about any pool", ref, v.Code))
 		}
 		for _, pool := range v.Pools {
@@ -39,6 +45,54 @@ func blame(w world, p planner) []string {
 		}
 	}
 	return bad
+}
+
+// aboutOthers reports whether a code blames other pods, or volumes, and not a pool.
+func aboutOthers(c plan.Code) bool {
+	switch c {
+	case plan.TopologySpreadUnmet, plan.PodAffinityUnmet, plan.PodAntiAffinityUnmet, plan.VolumeTopology, plan.VolumeLimit, plan.VolumeInUse:
+		return true
+	}
+	return false
+}
+
+// acquitOthers is the snapshot without what a verdict about other pods, or volumes,
+// blames; nil when it blames nothing that is there.
+func acquitOthers(s *snapshot.Snapshot, ref string, v plan.Verdict) *snapshot.Snapshot {
+	c := *s
+	c.Pods = slices.Clone(s.Pods)
+	blamed := false
+	for i := range c.Pods {
+		p := &c.Pods[i]
+		named := p.Ref() == ref
+		switch {
+		case v.Code == plan.TopologySpreadUnmet && named:
+			blamed = len(p.Spec.Spread) > 0
+			p.Spec.Spread = nil
+		case v.Code == plan.PodAffinityUnmet && named:
+			blamed = len(p.Spec.Affinity) > 0
+			p.Spec.Affinity = nil
+		case v.Code == plan.PodAntiAffinityUnmet: // the others' terms count as well
+			blamed = blamed || len(p.Spec.Anti) > 0
+			p.Spec.Anti = nil
+		case (v.Code == plan.VolumeTopology || v.Code == plan.VolumeLimit || v.Code == plan.VolumeInUse) && named:
+			blamed = len(p.Spec.Volumes) > 0
+			p.Spec.Volumes = nil
+		}
+	}
+	if !blamed {
+		return nil
+	}
+	return &c
+}
+
+func verdictOf(p *plan.Plan, ref string) *plan.Verdict {
+	for i := range p.Verdicts {
+		if p.Verdicts[i].Object == "pod/"+ref {
+			return &p.Verdicts[i]
+		}
+	}
+	return nil
 }
 
 // reasonOf is the pool's reason in the pod's verdict; nil when the pod has a place.
@@ -93,6 +147,9 @@ func acquit(s *snapshot.Snapshot, ref string, v plan.PoolVerdict) *snapshot.Snap
 			}
 		}
 		pool.Limits = limits
+	case plan.NodePoolStatic:
+		blamed = pool.Replicas != nil
+		pool.Replicas = nil
 	case plan.HostPortTaken:
 		for i := range c.DaemonSets {
 			if strings.Contains(v.Detail, c.DaemonSets[i].Name) {
@@ -114,6 +171,9 @@ func acquit(s *snapshot.Snapshot, ref string, v plan.PoolVerdict) *snapshot.Snap
 	case plan.NoInstanceTypeFits, plan.NoOffering:
 		return roomy(&c, pod, pool, v)
 	default:
+		if aboutOthers(v.Code) {
+			return acquitOthers(s, ref, plan.Verdict{Code: v.Code})
+		}
 		return nil
 	}
 	if !blamed {

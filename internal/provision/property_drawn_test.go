@@ -23,9 +23,14 @@ func drawnWorld(t testing.TB, w *worldtest.World) world {
 // world that fails.
 func checkDrawn(t *testing.T, seeds uint64, p property) {
 	t.Helper()
+	checkWorlds(t, seeds, worldtest.Draw, p)
+}
+
+func checkWorlds(t *testing.T, seeds uint64, draw func(uint64) *worldtest.World, p property) {
+	t.Helper()
 	failed := 0
 	for seed := range seeds {
-		w := worldtest.Draw(seed)
+		w := draw(seed)
 		bad := p(drawnWorld(t, w), real)
 		if len(bad) == 0 {
 			continue
@@ -47,3 +52,6 @@ func TestPropertyDrawnRules(t *testing.T) { checkDrawn(t, drawnSeeds, rules) }
 
 // The order of the input changes nothing there either.
 func TestPropertyDrawnOrder(t *testing.T) { checkDrawn(t, drawnSeeds, order) }
+
+// What a verdict blames there is to blame.
+func TestPropertyDrawnBlame(t *testing.T) { checkDrawn(t, drawnSeeds, blame) }
