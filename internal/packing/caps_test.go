@@ -1,9 +1,11 @@
 package packing
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // capProblem has one template of nodes with room for ten pods at price 10, a smaller
@@ -88,4 +90,96 @@ func TestForcedNodesRaiseTheBound(t *testing.T) {
 	if len(r.Bounds) != 1 || r.Bounds[0].Demand[3] != 7 {
 		t.Fatalf("bounds %+v, want seven forced nodes", r.Bounds)
 	}
+}
+
+// TestPricesUnderRulesProveTheBound tries all contents that rules allow against the
+// prices per pod of bounds.
+func TestPricesUnderRulesProveTheBound(t *testing.T) {
+	proofs := 0
+	rapid.Check(t, func(t *rapid.T) {
+		p := draw(t, size{types: 6, classes: 5, perClass: 7, templates: 1, conflicts: true, caps: true})
+		r := Solve(p)
+		if err := verify(p, r); err != nil {
+			t.Fatalf("%v\n%s", err, describe(p))
+		}
+		launched := make([]int, len(p.Classes))
+		for _, l := range r.Launches {
+			for _, cc := range l.Contents {
+				launched[cc.Class] += cc.Count
+			}
+		}
+		for _, b := range r.Bounds {
+			if b.Kind != BoundContents {
+				continue
+			}
+			proofs++
+			total := 0.0
+			for _, cp := range b.Prices {
+				total += cp.Price * float64(launched[cp.Class])
+			}
+			if float64(b.Total) > total {
+				t.Fatalf("total %d, prices come to %g", b.Total, total)
+			}
+			tm := &p.Templates[0]
+			m := map[int]int{}
+			var try func(i int, worth float64)
+			try = func(i int, worth float64) {
+				if !mayShare(p, m) {
+					return
+				}
+				if i == len(b.Prices) {
+					for o, of := range tm.Offers {
+						if holdsAll(p, tm, o, m) && worth > float64(of.Price)*(1+1e-9) {
+							t.Fatalf("%v on offer %d is worth %g, it costs %d\n%s", m, o, worth, of.Price, describe(p))
+						}
+					}
+					return
+				}
+				c := b.Prices[i].Class
+				for n := 0; n <= launched[c]; n++ {
+					m[c] = n
+					try(i+1, worth+float64(n)*b.Prices[i].Price)
+				}
+				m[c] = 0
+			}
+			try(0, 0)
+		}
+	})
+	if proofs < 20 {
+		t.Errorf("only %d bounds stood on prices per pod", proofs)
+	}
+}
+
+func mayShare(p *Problem, m map[int]int) bool {
+	for k := range p.Caps {
+		if held, some := capSum(p, k, m, -1); some && held > p.Caps[k].Max {
+			return false
+		}
+	}
+	for a, n := range m {
+		for _, b := range append(slices.Clone(p.Classes[a].Conflicts), p.Classes[a].Apart...) {
+			if n > 0 && m[int(b)] > 0 && (int(b) != a || n > 1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func holdsAll(p *Problem, tm *Template, o int, m map[int]int) bool {
+	for d := range p.Dims {
+		sum := int64(0)
+		for c, n := range m {
+			sum += p.Classes[c].Need[d] * int64(n)
+		}
+		if sum > tm.Types[tm.Offers[o].Type].Alloc[d] {
+			return false
+		}
+	}
+	for c, n := range m {
+		if n > 0 && (p.Classes[c].Offers[0] == nil || !p.Classes[c].Offers[0].Has(o)) {
+			return false
+		}
+	}
+	return true
 }

@@ -53,7 +53,13 @@ func (s *solver) contentsBound(b *Bound, sigs []int, inLaunch, caps, prices []in
 		return
 	}
 	market.prune() // only offers that no other one beats have to be looked at
-	worst := market.steepest(priced, count, b.Duals, demand/float64(max(b.Total, 1)))
+	market.loadRules(s)
+	worst := 0.0
+	if market.capped {
+		worst = market.steepestRuled(priced, count, b.Duals)
+	} else {
+		worst = market.steepest(priced, count, b.Duals, demand/float64(max(b.Total, 1)))
+	}
 	if t := int64(math.Floor(demand / worst * (1 - 1e-9))); t > b.Total {
 		b.Kind, b.Total, b.Prices = BoundContents, t, priced
 		for i := range priced {

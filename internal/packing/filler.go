@@ -39,6 +39,7 @@ type filler struct {
 	goal  float64
 	steps int
 	hit   bool
+	open  float64 // most that what was not searched could be worth
 }
 
 func newFiller(g *group, y []float64) *filler {
@@ -55,6 +56,9 @@ func newFiller(g *group, y []float64) *filler {
 	}
 	for b := range g.bins {
 		whole := value(d, g.cap(b), y)
+		if whole <= 0 {
+			whole = 1
+		}
 		for r, v := range g.cap(b) {
 			if v > 0 { // a resource without a price may still be what a node runs out of
 				f.lambda[b*d+r] = max(y[r], 0.02*whole/float64(v))
@@ -83,12 +87,12 @@ func (f *filler) weigh(b int, pi []float64) {
 	lam := f.lambda[b*d : (b+1)*d]
 	order := f.order[b]
 	for i, c := range order {
-		w := 1e-12
+		w := 0.0
 		for r, v := range g.req(int(c)) {
 			w += float64(lam[r] * float64(v))
 		}
 		f.weight[c] = w
-		f.dens[c] = pi[c] / w
+		f.dens[c] = pi[c] / max(w, 1e-300) // what weighs nothing comes first
 		for i > 0 && f.dens[order[i-1]] < f.dens[c] {
 			order[i] = order[i-1]
 			i--
@@ -291,7 +295,11 @@ func (f *filler) descend(i int, worth, most float64, pi []float64) {
 		f.goal, f.hit = worth*(1+1e-9), true
 		copy(f.out, f.cur)
 	}
-	if i == len(f.loss) || most <= f.goal || f.steps <= 0 {
+	if i == len(f.loss) || most <= f.goal {
+		return
+	}
+	if f.steps <= 0 {
+		f.open = max(f.open, most)
 		return
 	}
 	f.steps--

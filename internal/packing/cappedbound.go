@@ -1,0 +1,30 @@
+package packing
+
+// ruledSteps bounds the search per offer for contents that rules allow.
+const ruledSteps = 4_000
+
+// steepestRuled is the most that contents which rules let share a node are worth at
+// prices per pod, as a multiple of what their bin costs, or more.
+func (g *group) steepestRuled(priced []ClassPrice, count []int, y []float64) float64 {
+	pi := make([]float64, len(priced))
+	for c := range pi {
+		pi[c] = priced[c].Price
+	}
+	f := newFiller(g, y)
+	f.allow(count)
+	worst := 1e-9
+	for b := range g.bins {
+		price := float64(max(g.prices[b], 1))
+		worst = max(worst, f.prove(b, pi, worst*price, ruledSteps)/price)
+	}
+	return worst
+}
+
+// prove is a number that no contents of bin b are worth more than: goal, or more.
+func (f *filler) prove(b int, pi []float64, goal float64, steps int) float64 {
+	f.open = 0
+	if v := f.search(b, pi, goal, steps); v > 0 {
+		goal = v
+	}
+	return max(goal, f.open)
+}
