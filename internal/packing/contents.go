@@ -55,7 +55,7 @@ func (s *solver) contentsBound(b *Bound, sigs []int, inLaunch, caps, prices []in
 	market.prune() // only offers that no other one beats have to be looked at
 	market.loadRules(s)
 	worst := 0.0
-	if market.capped {
+	if market.capped || market.d < 2 || slices.ContainsFunc(priced, func(c ClassPrice) bool { n := s.p.Classes[c.Class].Need; return n[0] == 0 || n[1] == 0 }) {
 		worst = market.steepestRuled(priced, count, b.Duals)
 	} else {
 		worst = market.steepest(priced, count, b.Duals, demand/float64(max(b.Total, 1)))
