@@ -148,6 +148,7 @@ func (s *solver) bound(sigs []int, inLaunch []int64, live func(int) bool) Bound 
 		return b
 	}
 	if shapes == 1 {
+		s.fewPods(exact, sigs, inLaunch)
 		s.shapeBound(&b, exact, prices, needs, len(counted) > 0)
 	}
 	if len(counted) > 0 {

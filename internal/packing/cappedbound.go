@@ -1,5 +1,7 @@
 package packing
 
+import "slices"
+
 // ruledSteps bounds the search per offer for contents that rules allow.
 const ruledSteps = 4_000
 
@@ -27,4 +29,20 @@ func (f *filler) prove(b int, pi []float64, goal float64, steps int) float64 {
 		goal = v
 	}
 	return max(goal, f.open)
+}
+
+// fewPods lowers what bins hold to as many pods as rules let one node carry of the
+// launched classes together.
+func (s *solver) fewPods(caps []int64, sigs []int, inLaunch []int64) {
+	most := int64(0)
+	for _, i := range sigs {
+		for _, c := range s.sigs[i].classes {
+			most += min(inLaunch[c], int64(s.most[c]))
+		}
+	}
+	if r := slices.Index(s.p.Dims, "pods"); r >= 0 {
+		for i := r; i < len(caps); i += s.d {
+			caps[i] = min(caps[i], most)
+		}
+	}
 }

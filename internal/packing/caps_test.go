@@ -188,3 +188,17 @@ func holdsAll(p *Problem, tm *Template, o int, m map[int]int) bool {
 	}
 	return true
 }
+
+func TestEqualPodsUnderACapHaveTheirBound(t *testing.T) {
+	// Twelve pods at most two on a node: six small nodes at 3.
+	p := capProblem(0, Class{Count: 12})
+	p.Templates[0].Types[1].Alloc = []int64{400, 400, 20}
+	p.Caps = []Cap{{Max: 2, Classes: []int32{0}}}
+	r := Solve(p)
+	if err := verify(p, r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Price != 18 || len(r.Bounds) != 1 || r.Bounds[0].Total < 17 {
+		t.Errorf("price %d, bounds %+v; want 18 and a bound that says so", r.Price, r.Bounds)
+	}
+}
