@@ -53,8 +53,9 @@ func (f *Free) Stop() {
 	<-f.done
 }
 
-// patience is how long a scheduler may take to come to rest.
-const patience = 30 * time.Second
+// patience is how long a scheduler may take to come to rest; it is for a mistake that
+// would keep the tests waiting forever.
+const patience = 5 * time.Minute
 
 // Rest waits until the scheduler has tried every pod that waits and has nothing left to
 // do. Pods it cannot place are found by Waiting.
