@@ -261,9 +261,9 @@ func (s *solver) wholeNodes(b *Bound, caps, prices []int64) {
 		g.bins[i] = bin{price: prices[i], typ: i}
 	}
 	g.prune()
-	cb := &combos{g: g, y: b.Duals, keep: 1, worths: make([]float64, len(g.bins))}
+	cb := &combos{g: g, y: b.Duals, keep: 1, nodes: int(b.Demand[s.d]), worths: make([]float64, len(g.bins))}
 	for i := range g.bins {
-		cb.worths[i] = value(s.d, g.cap(i), b.Duals)
+		cb.worths[i] = worth(s.d, g.cap(i), b.Duals)
 		cb.order = append(cb.order, int32(i))
 	}
 	slices.Reverse(cb.order)

@@ -23,6 +23,7 @@ type combos struct {
 	limit  float64
 	most   int // nodes to visit
 	keep   int
+	nodes  int // how many there must be, whatever their room
 
 	stack []int32
 	left  []int64 // by depth, stride d
@@ -59,6 +60,10 @@ func (cb *combos) step(at, depth, from int, price int64) {
 			done = false
 			rest += float64(cb.y[r] * float64(v))
 		}
+	}
+	if more := cb.nodes - len(cb.stack); more > 0 {
+		done = false
+		rest += float64(cb.y[d] * float64(more))
 	}
 	if done {
 		cb.found = append(cb.found, combo{price, slices.Clone(cb.stack)})
