@@ -98,15 +98,18 @@ func (b *board) planned(name string, labels map[string]string, sup *Supply) *sit
 // way of the pods that are left over in the best one; nil when there is an order.
 func (b *board) seat(want []seating) []string {
 	var least []string
-	for n := range orders + 1 {
+	for n := range orders + 2 {
 		order := inOrder(want, n)
 		for _, at := range b.sites {
 			at.pods = slices.Clone(at.bound)
 		}
-		if n < orders {
-			order = b.greedy(order)
-		} else {
+		switch n {
+		case orders:
+			order = b.patient(order)
+		case orders + 1:
 			order = b.careful(order)
+		default:
+			order = b.greedy(order)
 		}
 		if len(order) == 0 {
 			return nil
@@ -136,6 +139,20 @@ func (b *board) greedy(order []seating) []seating {
 		})
 	}
 	return order
+}
+
+// patient places pods that do not mind only when none that has a spread constraint can
+// be placed.
+func (b *board) patient(order []seating) []seating {
+	slices.SortStableFunc(order, func(a, c seating) int { return -cmp.Compare(len(a.pod.Spec.Spread), len(c.pod.Spec.Spread)) })
+	for {
+		i := slices.IndexFunc(order, func(s seating) bool { return b.refuses(s.pod, s.at) == "" })
+		if i < 0 {
+			return order
+		}
+		order[i].at.pods = append(order[i].at.pods, order[i].pod)
+		order = slices.Delete(order, i, i+1)
+	}
 }
 
 // careful places each time the pod after which the fewest others are refused that could
@@ -173,7 +190,7 @@ func (b *board) careful(order []seating) []seating {
 	}
 }
 
-// orders is how many orders are tried before a careful one; pods that wait for others
+// orders is how many orders are tried before those with more thought; pods that wait for others
 // are tried again in each of them.
 const orders = 4
 

@@ -94,6 +94,8 @@ func TestBoard(t *testing.T) {
 
 		{"spread: those that mind come first", "pod web count=2 labels=tier=x spread=hostname:1:hard:tier=x\npod db count=3 labels=tier=x\npod dx labels=tier=x spread=zone:9:hard:tier=x",
 			"web-1=z-a db-1=z-a db-2=z-a dx=z-a web-2=z-b db-3=z-b", ""},
+		{"spread: those that do not mind come last", "pod lead labels=app=lead\npod db labels=tier=x near=zone:app=lead\npod web count=7 labels=tier=x spread=zone:1:hard:tier=x",
+			"lead=z-a db=z-a web-1=z-a web-2=z-a web-3=z-a web-4=z-b web-5=z-b web-6=z-c web-7=z-c", ""},
 
 		{"affinity: first of its kind", web + "near=zone:app=web", "web-1=z-a web-2=z-a/2", ""},
 		{"affinity: parted", web + "near=zone:app=web", "web-1=z-a web-2=z-b", "affinity: no pod that it wants"},
