@@ -81,7 +81,7 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer, environ []strin
 	if over.Sources, err = kube.Files(o.whatIf, stdin); err != nil {
 		return 0, fmt.Errorf("--what-if: %w", err)
 	}
-	in := handler.Input{Cluster: o.cluster, Region: o.region, Now: o.now, Seed: o.seed, Settings: set.Apply, Workloads: o.work}
+	in := handler.Input{Cluster: o.cluster, Region: o.region, Now: o.now, Seed: o.seed, Settings: set.Apply, Workloads: o.work, Save: o.snapshot != ""}
 	if in.Cluster == "" {
 		in.Cluster = set.Cluster
 	}

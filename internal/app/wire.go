@@ -76,7 +76,7 @@ func texts(field string, manifests []string) []kube.Source {
 func read(sources []kube.Source, over kube.Overlay, in handler.Input, region string, now func() time.Time) (*handler.Reading, *kube.Report, error) {
 	o := kube.Options{
 		Cluster: in.Cluster, Region: in.Region, Now: in.Now, Seed: in.Seed, Workloads: in.Workloads,
-		Clock: now().UTC().Truncate(time.Second),
+		Clock: now().UTC().Truncate(time.Second), Unadmitted: in.Save,
 	}
 	if over.Empty() {
 		s, report, err := kube.Read(sources, o)

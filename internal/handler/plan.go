@@ -59,6 +59,8 @@ type Input struct {
 	// WhatIf are manifests to be laid over the objects, Remove objects to be taken away.
 	WhatIf []string
 	Remove []snapshot.Ref
+	// Save: the snapshot will be saved, so it keeps what only matters then.
+	Save bool
 }
 
 // Settings are settings that were checked.

@@ -93,6 +93,7 @@ func (r *reader) admit() {
 		if d.index < 0 {
 			continue // replaced or removed
 		}
+		said := unadmitted(d, r.spec(d))
 		if err := r.admitOne(a, d); err != nil {
 			r.leave(d.object.at.problem(d.object.ref(), err.field, err.message))
 			if rejected[d.list] == nil {
@@ -100,6 +101,8 @@ func (r *reader) admit() {
 			}
 			rejected[d.list][d.index] = true
 			r.report.Objects[d.object.kind]--
+		} else if r.opts.Unadmitted || len(r.unadmitted) > 0 {
+			r.snap.Unadmitted = append(r.snap.Unadmitted, said)
 		}
 	}
 	r.drafts = nil

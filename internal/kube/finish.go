@@ -13,6 +13,7 @@ func (r *reader) finish() error {
 	s := r.snap
 	r.surroundings()
 	r.take()
+	r.readmit()
 	r.outdated()
 	r.admit()
 	r.planWorkloads()

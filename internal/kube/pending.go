@@ -83,6 +83,7 @@ func (r *reader) planWorkload(w *snapshot.Workload, n int64, taken map[[2]string
 			"%d pods are planned for its %d replicas: the most of one workload", maxWorkloadPods, w.Replicas)
 		n = maxWorkloadPods
 	}
+	said := r.saidOf(w)
 	for ordinal := w.FirstOrdinal; n > 0; ordinal++ {
 		name := w.Name + "-" + strconv.FormatInt(ordinal, 10)
 		key := [2]string{w.Namespace, name}
@@ -92,6 +93,11 @@ func (r *reader) planWorkload(w *snapshot.Workload, n int64, taken map[[2]string
 		taken[key] = true
 		n--
 		r.snap.Pods = append(r.snap.Pods, r.workloadPod(w, name, ordinal))
+		if said != nil {
+			pod := *said
+			pod.Kind, pod.Name = "Pod", name
+			r.snap.Unadmitted = append(r.snap.Unadmitted, pod)
+		}
 		r.report.Objects["Pod"]++
 	}
 }

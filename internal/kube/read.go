@@ -25,6 +25,9 @@ type Options struct {
 	Workloads bool
 	// Clock is the time of the snapshot when neither Now nor a saved snapshot gives one.
 	Clock time.Time
+	// Unadmitted keeps in the snapshot what manifests and templates said before
+	// admission, for a snapshot that will be saved.
+	Unadmitted bool
 }
 
 // Report says what became of the objects that were read.
@@ -85,7 +88,9 @@ type reader struct {
 	seen     map[objectKey]place
 	drafts   []draft
 	head     *savedHead // of a saved snapshot among the sources
-	over     *overlay   // nil: this is a reading as it is
+	// unadmitted is what that says of its objects before admission.
+	unadmitted []snapshot.Unadmitted
+	over       *overlay // nil: this is a reading as it is
 }
 
 type objectKey struct {

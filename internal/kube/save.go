@@ -95,6 +95,7 @@ var savedLists = func() map[string]bool {
 type savedReader func(r *reader, raw []byte, at place) error
 
 var savedReaders = map[string]savedReader{
+	"unadmitted": savedUnadmitted,
 	"pods": saved("Pod", func(s *snapshot.Snapshot) *[]snapshot.Pod { return &s.Pods },
 		func(p *snapshot.Pod) [2]string { return [2]string{p.Namespace, p.Name} }),
 	"nodes": saved("Node", func(s *snapshot.Snapshot) *[]snapshot.Node { return &s.Nodes },

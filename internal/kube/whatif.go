@@ -234,7 +234,6 @@ func (r *reader) changes() error {
 		slices.Sort(c.With)
 		*out = append(*out, c)
 	}
-	r.savedAdmission()
 	slices.SortFunc(*out, func(a, b plan.Change) int { return strings.Compare(a.Object, b.Object) })
 	*out = slices.CompactFunc(*out, func(a, b plan.Change) bool { return a.Object == b.Object })
 	clear(r.report.Objects)
@@ -242,18 +241,4 @@ func (r *reader) changes() error {
 		r.report.Objects[o.Kind]++
 	}
 	return nil
-}
-
-// savedAdmission warns where the overlay changes what admission gives to pods, but
-// they come from a saved snapshot, which holds them as they were admitted.
-func (r *reader) savedAdmission() {
-	if r.head == nil {
-		return
-	}
-	for _, c := range r.report.Changes {
-		kind, _, _ := strings.Cut(c.Object, "/")
-		if c.Kind != plan.Unchanged && slices.Contains([]string{"limitrange", "runtimeclass", "priorityclass"}, kind) {
-			r.warn(c.Object, plan.EmulatedAdmission, "it counts for the objects of the overlay alone: those of the saved snapshot keep what admission gave them")
-		}
-	}
 }

@@ -61,7 +61,7 @@ func whatIf(t *rapid.T, rest, overlay []string, remove ...snapshot.Ref) (before,
 	for i, d := range overlay {
 		ov.Sources = append(ov.Sources, source(fmt.Sprintf("what-if-%d.yaml", i), d))
 	}
-	before, after, err := kube.ReadWhatIf([]kube.Source{source("world.yaml", strings.Join(rest, between))}, ov, kube.Options{Now: worldtest.Clock})
+	before, after, err := kube.ReadWhatIf([]kube.Source{source("world.yaml", strings.Join(rest, between))}, ov, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func whatIf(t *rapid.T, rest, overlay []string, remove ...snapshot.Ref) (before,
 
 func asFiles(t *rapid.T, docs []string) (*snapshot.Snapshot, *kube.Report) {
 	t.Helper()
-	s, report, err := kube.Read([]kube.Source{source("world.yaml", strings.Join(docs, between))}, kube.Options{Now: worldtest.Clock})
+	s, report, err := kube.Read([]kube.Source{source("world.yaml", strings.Join(docs, between))}, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +84,44 @@ func saved(t *rapid.T, s *snapshot.Snapshot) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+var options = kube.Options{Now: worldtest.Clock}
+
+// admitted are objects that admission changes, admission what changes it.
+var (
+	admitted = []string{
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"zz-manifest","namespace":"shop"},"spec":{"runtimeClassName":"sandbox","priorityClassName":"high","containers":[{"name":"c","resources":{"limits":{"memory":"1Gi"}}}]}}`,
+		`{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"zz-agent","namespace":"shop"},"spec":{"selector":{},"template":{"spec":{"tolerations":[{"key":"a"}],"containers":[{"name":"c"}]}}}}`,
+		`{"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"zz-there","namespace":"shop"},"spec":{"limits":[{"type":"Container","defaultRequest":{"cpu":"10m"}}]}}`,
+		`{"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","metadata":{"name":"sandbox"},"handler":"h","overhead":{"podFixed":{"cpu":"250m"}},"scheduling":{"nodeSelector":{"sandbox":"yes"},"tolerations":[{"key":"b"}]}}`,
+	}
+	admission = []string{
+		`{"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"zz-there","namespace":"shop"},"spec":{"limits":[{"type":"Container","defaultRequest":{"cpu":"100m"}}]}}`,
+		`{"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"zz-new","namespace":"shop"},"spec":{"limits":[{"type":"Container","defaultRequest":{"memory":"64Mi"}}]}}`,
+		`{"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","metadata":{"name":"sandbox"},"handler":"h","overhead":{"podFixed":{"cpu":"500m"}},"scheduling":{"nodeSelector":{"sandbox":"no"}}}`,
+		`{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"high"},"value":1000}`,
+		`{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"zz-all"},"value":7,"globalDefault":true}`,
+	}
+)
+
+// strip writes a snapshot without what it keeps for being saved.
+func strip(t *rapid.T, s *snapshot.Snapshot) string {
+	t.Helper()
+	out := *s
+	out.Unadmitted, out.Remarks = nil, nil
+	return saved(t, &out)
+}
+
+// emulated are the warnings about emulated admission, told by object.
+func emulated(r *kube.Reading) []string {
+	var out []string
+	for _, w := range r.Report.Warnings {
+		if w.Code == plan.EmulatedAdmission {
+			out = append(out, w.Object+" "+w.Detail)
+		}
+	}
+	return out
 }
 
 func added(after *kube.Reading) []snapshot.Ref {
@@ -176,15 +214,31 @@ func TestOverlayOfWhatIsThereChangesNothing(t *testing.T) {
 	})
 }
 
-// TestOverlayOnASavedSnapshot is the same as on the files that it was made of, but for
-// what admission gave to the pods in it.
+// TestOverlayOnASavedSnapshot is the same as on the files that it was made of.
 func TestOverlayOnASavedSnapshot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rest, overlay := documents(t, "LimitRange", "RuntimeClass", "PriorityClass")
-		s, _ := asFiles(t, rest)
-		_, _, want := whatIf(t, rest, overlay)
-		if _, _, got := whatIf(t, []string{saved(t, s)}, overlay); got != want {
+		rest, overlay := documents(t)
+		rest = append(rest, admitted...)
+		extra := rapid.SampledFrom(append(admission, "")).Draw(t, "admission")
+		if extra != "" {
+			overlay = append(overlay, extra)
+		}
+		o := options
+		o.Unadmitted = true
+		s, _, err := kube.Read([]kube.Source{source("world.yaml", strings.Join(rest, between))}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, files, want := whatIf(t, rest, overlay)
+		again, snap, got := whatIf(t, []string{saved(t, s)}, overlay)
+		if strip(t, snap.Snapshot) != strip(t, files.Snapshot) {
 			t.Fatalf("on the saved snapshot:\n%s\non the files\n%s", got, want)
+		}
+		if strip(t, again.Snapshot) != strip(t, before.Snapshot) {
+			t.Fatal("the saved snapshot is another one without the overlay")
+		}
+		if a, b := emulated(files), emulated(snap); len(a) > 0 && len(extra) > 0 && !slices.Equal(a, b) {
+			t.Fatalf("remarks %v\non the files %v", b, a)
 		}
 	})
 }
@@ -224,4 +278,32 @@ func TestRemovals(t *testing.T) {
 			t.Fatalf("%s: left are %v, want %v", victim, got, want)
 		}
 	})
+}
+
+// TestPlannedPodsOfASavedSnapshot: pods that --workloads made are saved with what their
+// template said, so that a LimitRange laid over them counts.
+func TestPlannedPodsOfASavedSnapshot(t *testing.T) {
+	const deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: 2, selector: {}, template: {spec: {containers: [{name: c}]}}}}`
+	s, _, err := kube.Read([]kube.Source{source("world.yaml", deployment)}, kube.Options{Now: worldtest.Clock, Workloads: true, Unadmitted: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := kube.Save(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	over := kube.Overlay{Sources: []kube.Source{source("limits.yaml",
+		`{apiVersion: v1, kind: LimitRange, metadata: {name: all, namespace: shop}, spec: {limits: [{type: Container, defaultRequest: {cpu: 100m}}]}}`)}}
+	before, after, err := kube.ReadWhatIf([]kube.Source{source("saved.json", b.String())}, over, kube.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		s    *snapshot.Snapshot
+		want int64
+	}{{before.Snapshot, 0}, {after.Snapshot, 100}} {
+		if len(tc.s.Pods) != 2 || tc.s.Pods[0].Spec.Requests.CPU != tc.want || tc.s.Workloads[0].Template.Spec.Requests.CPU != tc.want {
+			t.Errorf("want %d millicores: %+v, template %+v", tc.want, tc.s.Pods, tc.s.Workloads)
+		}
+	}
 }

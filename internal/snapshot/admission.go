@@ -142,3 +142,22 @@ func (spec *PodSpec) ApplyRuntimeClass(rc *RuntimeClass) error {
 	spec.NodeSelector, spec.Tolerations = selector, tolerations
 	return nil
 }
+
+// Unadmitted is what a manifest or template said before admission, as far as that
+// changes it. Saved snapshots keep it, so that a cluster with other LimitRanges,
+// runtime or priority classes can be made of them. It decides nothing itself.
+type Unadmitted struct {
+	Kind          string            `json:"kind"`
+	Namespace     string            `json:"namespace,omitempty"`
+	Name          string            `json:"name"`
+	Containers    []Container       `json:"containers,omitempty"`
+	Pod           *PodLevel         `json:"pod,omitempty"` // spec.resources
+	Overhead      *Resources        `json:"overhead,omitempty"`
+	NodeSelector  map[string]string `json:"nodeSelector,omitempty"`
+	Tolerations   []Toleration      `json:"tolerations,omitempty"`
+	Priority      int32             `json:"priority,omitempty"`
+	PriorityClass string            `json:"priorityClass,omitempty"`
+}
+
+// Ref names the object.
+func (u *Unadmitted) Ref() Ref { return Ref{u.Kind, u.Namespace, u.Name} }

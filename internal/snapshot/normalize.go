@@ -17,6 +17,7 @@ func (s *Snapshot) Normalize() {
 	slices.SortFunc(s.Remarks, func(a, b Remark) int {
 		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Detail, b.Detail))
 	})
+	normalize(s.Unadmitted, func(u *Unadmitted) id { return id{u.Namespace, u.Name, u.Kind, ""} })
 	normalize(s.Pods, func(p *Pod) id { return id{p.Namespace, p.Name, "", p.UID} })
 	normalize(s.Nodes, func(n *Node) id { return id{"", n.Name, "", n.UID} })
 	normalize(s.NodePools, func(p *NodePool) id { return id{"", p.Name, "", p.UID} })

@@ -40,6 +40,7 @@ func crowded() *Snapshot {
 		s.CSINodes = append(s.CSINodes, CSINode{Name: name, Drivers: map[string]int64{"d": n}})
 		s.Attachments = append(s.Attachments, VolumeAttachment{Name: name, Node: fmt.Sprint(n)})
 		s.Remarks = append(s.Remarks, Remark{Object: ns + "/" + name, Code: "EmulatedAdmission", Detail: fmt.Sprint(n)})
+		s.Unadmitted = append(s.Unadmitted, Unadmitted{Kind: []string{"Pod", "DaemonSet"}[n%2], Namespace: ns, Name: name, Priority: int32(n)})
 		s.Overlays = append(s.Overlays, NodeOverlay{Name: name, UID: uid, Weight: int32(n)})
 		s.Buffers = append(s.Buffers, CapacityBuffer{Namespace: ns, Name: name, UID: uid, Limits: map[string]int64{CPU: n}})
 		s.PodTemplates = append(s.PodTemplates, PodTemplateObject{Namespace: ns, Name: name, Template: PodTemplate{Spec: PodSpec{Requests: r}}})

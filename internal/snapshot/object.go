@@ -224,7 +224,7 @@ func (s *Snapshot) Objects() []Ref {
 func (s *Snapshot) Fork() *Snapshot {
 	out := *s
 	out.Incomplete, out.Remarks = slices.Clone(s.Incomplete), slices.Clone(s.Remarks)
-	out.Nominations = slices.Clone(s.Nominations)
+	out.Nominations, out.Unadmitted = slices.Clone(s.Nominations), slices.Clone(s.Unadmitted)
 	for _, l := range lists {
 		l.clone(&out)
 	}

@@ -8,35 +8,35 @@ const HugePagesPrefix = "hugepages-"
 // Container is what counts of a container when a pod's request is worked out.
 // Whoever reads a pod builds these; they do not outlive the reading.
 type Container struct {
-	Name     string
-	Requests Resources
-	Limits   Resources
+	Name     string    `json:"name"`
+	Requests Resources `json:"requests"`
+	Limits   Resources `json:"limits"`
 	// ZeroRequests and ZeroLimits name the resources that are written as zero: no
 	// default replaces those, other than what is not written at all.
-	ZeroRequests []string
-	ZeroLimits   []string
+	ZeroRequests []string `json:"zeroRequests,omitempty"`
+	ZeroLimits   []string `json:"zeroLimits,omitempty"`
 	// Init: listed under initContainers. Init containers count in their order.
-	Init bool
+	Init bool `json:"init,omitempty"`
 	// Sidecar: restartPolicy Always. It makes an Init container a sidecar, which
 	// keeps running beside all that starts after it; without Init it means nothing.
-	Sidecar bool
+	Sidecar bool `json:"sidecar,omitempty"`
 	// Resize is the in-place resize state, nil when the status carries none.
-	Resize *Resize
+	Resize *Resize `json:"resize,omitempty"`
 }
 
 // Resize is the state of a container, or a pod, that may be resized in place.
 type Resize struct {
-	Allocated Resources // status allocatedResources
-	Actual    Resources // status resources.requests
+	Allocated Resources `json:"allocated"` // status allocatedResources
+	Actual    Resources `json:"actual"`    // status resources.requests
 	// Infeasible: the wanted resize was refused for good (pod condition
 	// PodResizePending, reason Infeasible): what is wanted does not count.
-	Infeasible bool
+	Infeasible bool `json:"infeasible,omitempty"`
 }
 
 // PodLevel is spec.resources of a pod: requests and limits of the pod as a whole.
 type PodLevel struct {
-	Requests Resources
-	Limits   Resources
+	Requests Resources `json:"requests"`
+	Limits   Resources `json:"limits"`
 }
 
 // requests of a container: with a resize under way, the largest of what is wanted,

@@ -16,6 +16,9 @@ type Snapshot struct {
 	// Remarks are what the reading had to say, kept with a saved snapshot so that a
 	// plan of it says the same. They decide nothing.
 	Remarks []Remark `json:"remarks,omitempty"`
+	// Unadmitted is what manifests and templates said before admission, where a saved
+	// snapshot keeps it. It decides nothing.
+	Unadmitted []Unadmitted `json:"unadmitted,omitempty"`
 
 	Settings Settings `json:"settings"`
 
