@@ -45,7 +45,8 @@ func (g *group) packEqual(count int) []pattern {
 	for ; count > max(equalPods, 2*most.pods); count -= most.pods {
 		put(most, count)
 	}
-	// A bin that holds no more for no less money is never needed.
+	// A bin that holds no more for no less money is never needed. Of equal prices, larger
+	// nodes come first: fewer of them.
 	slices.SortStableFunc(sizes, func(a, b size) int { return b.pods - a.pods })
 	least := int64(math.MaxInt64)
 	sizes = slices.DeleteFunc(sizes, func(s size) bool {

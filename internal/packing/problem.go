@@ -149,8 +149,10 @@ type Launch struct {
 	Chosen   int   // offer index in the template
 	Options  []int // offer indices, cheapest first, Chosen among them
 	Worst    int64 // price of the dearest option
-	// Limited says why there are fewer options than wanted; "" otherwise.
+	// Limited says why there are fewer options than wanted; "" otherwise. Dear reports
+	// that rules and pods would leave enough of them, at higher prices.
 	Limited string
+	Dear    bool
 }
 
 // Unplaced are pods that got no node.

@@ -23,12 +23,14 @@ func (s *solver) result() *Result {
 			r.Unplaced = append(r.Unplaced, Unplaced{Class: c, Count: n, Limits: s.limitHits(c)})
 		}
 	}
+	r.Bounds = s.bounds()
+	s.ceiling = s.optionCeiling(r.Bounds)
 	var prev *pnode
 	for _, n := range s.nodes {
 		l := Launch{Template: n.template, Contents: n.contents, Chosen: n.offer}
 		if prev != nil && !s.limits && prev.template == n.template && prev.offer == n.offer && slices.Equal(prev.use, n.use) && slices.Equal(prev.offers, n.offers) {
 			p := &r.Launches[len(r.Launches)-1]
-			l.Chosen, l.Options, l.Worst, l.Limited = p.Chosen, p.Options, p.Worst, p.Limited
+			l.Chosen, l.Options, l.Worst, l.Limited, l.Dear = p.Chosen, p.Options, p.Worst, p.Limited, p.Dear
 		} else {
 			s.options(n, &l)
 		}
@@ -36,47 +38,7 @@ func (s *solver) result() *Result {
 		r.Launches = append(r.Launches, l)
 		prev = n
 	}
-	r.Bounds = s.bounds()
 	return r
-}
-
-// maxOptionTypes is how many types one launch may offer (EC2 takes 60 in practice).
-const maxOptionTypes = 60
-
-// options lists what a node may be launched as: every allowed offer whose type holds
-// the contents and that costs little more than the chosen one.
-func (s *solver) options(n *pnode, l *Launch) {
-	tm := &s.p.Templates[n.template]
-	var all []int
-	for _, o := range s.ranked(n.template) {
-		t := &tm.Types[tm.Offers[o].Type]
-		if n.offers.Has(o) && s.countLeft(n, o) && (!t.Exotic || tm.Types[n.typ].Exotic) && covers(t.Alloc, n.use) && s.limitsAllow(n, t) {
-			all = append(all, o)
-		}
-	}
-	l.Chosen = all[0]
-	top := tm.Offers[l.Chosen].Price * s.p.OptionPriceCap / 100
-	if s.p.OptionPriceCap <= 0 {
-		top = NoLimit
-	}
-	types := map[int]bool{}
-	for _, o := range all {
-		of := &tm.Offers[o]
-		if of.Price > top && len(tm.MinValues) == 0 && of.Rank == tm.Offers[l.Chosen].Rank {
-			break
-		}
-		if of.Price > top || (!types[of.Type] && len(types) == maxOptionTypes) {
-			continue
-		}
-		types[of.Type] = true
-		l.Options = append(l.Options, o)
-	}
-	l.Options = s.forMinValues(tm, all, l.Options)
-	l.Chosen = s.choose(tm, l.Options)
-	s.reserveLargest(n, l.Options)
-	for _, o := range l.Options {
-		l.Worst = max(l.Worst, tm.Offers[o].Price)
-	}
 }
 
 // choose picks among the first options that are equal in rank and price: the first of

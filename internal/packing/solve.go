@@ -43,6 +43,7 @@ type solver struct {
 	rank     [][]int          // by template: offers, best first
 	groups   int              // solved so far
 	reserved map[string]int64 // instances taken of counted offers, by reservation
+	ceiling  int64            // the most an option may cost of the chosen offer, in thousandths; 0: any price
 	scratch  []int64
 
 	capsOf  [][]capRef // by class; nil without caps
@@ -71,7 +72,7 @@ type sig struct {
 }
 
 func newSolver(p *Problem) *solver {
-	s := &solver{hurry: 1, p: p, d: len(p.Dims), left: make([]int, len(p.Classes)), work: p.Work, scratch: make([]int64, len(p.Dims))}
+	s := &solver{hurry: 1, ceiling: 10 * max(p.OptionPriceCap, 0), p: p, d: len(p.Dims), left: make([]int, len(p.Classes)), work: p.Work, scratch: make([]int64, len(p.Dims))}
 	for c := range p.Classes {
 		s.left[c] = p.Classes[c].Count
 	}

@@ -31,7 +31,8 @@ type planner struct {
 	next []int // pods of each class given away so far
 	// static is what the plan puts on nodes that static pools are short of, by target.
 	static map[int]*staticContents
-	forced []plan.Bound // of their launches
+	forced []plan.Bound    // of their launches
+	few    map[string]*few // launches with few options, by pool
 	priced map[string]*priced
 	made   []scheduling.PlannedNode // the launches, for what is planned after them
 	after  *planner                 // the plan that this one adds to; nil for most
@@ -188,8 +189,9 @@ func (pl *planner) launches() {
 			Name:     pool.Spec.Name + "-" + strconv.Itoa(perPool[t.Pool]),
 			NodePool: pool.Spec.Name, NodeClass: pool.Class.Name,
 			Daemons: t.Daemons(l.Chosen), Allocatable: t.Type(l.Chosen).Allocatable,
-			Chosen: pl.offer(l.Template, l.Chosen), Worst: l.Worst, Limited: l.Limited,
+			Chosen: pl.offer(l.Template, l.Chosen), Worst: l.Worst,
 		}
+		out.Limited = pl.limited(out.NodePool, out.Name, l.Limited, l.Dear)
 		// Launches that are alike share labels and options, as in the result.
 		if prev != nil && prev.Template == l.Template && prev.Chosen == l.Chosen {
 			out.Labels = pl.out.Launches[i-1].Labels
@@ -296,6 +298,7 @@ func (pl *planner) warnings() {
 		pl.warn("", plan.CatalogueOfOther, "the cluster is in "+pl.s.Region+", but types and prices are those of "+pl.c.Region)
 	}
 	pl.warnOverlaid()
+	pl.warnFewOptions()
 	pl.out.Warnings = append(pl.out.Warnings, pl.w.Warnings...)
 	slices.SortFunc(pl.out.Warnings, func(a, b plan.Warning) int {
 		return cmp.Or(strings.Compare(a.Object, b.Object), cmp.Compare(a.Code, b.Code), strings.Compare(a.Detail, b.Detail))

@@ -51,7 +51,7 @@ func (pl *planner) staticLaunches() {
 		out := plan.Launch{
 			Name: n.Name, NodePool: pool.Spec.Name, NodeClass: pool.Class.Name, Static: true,
 			Daemons: n.Daemons, Allocatable: t.Type(l.Chosen).Allocatable, Labels: t.NodeLabels(l.Chosen),
-			Chosen: t.Offer(l.Chosen), Worst: l.Worst, Limited: l.Limited, Requests: n.Daemons.Add(c.use),
+			Chosen: t.Offer(l.Chosen), Worst: l.Worst, Limited: pl.limited(pool.Spec.Name, n.Name, l.Limited, l.Dear), Requests: n.Daemons.Add(c.use),
 			Pods: make([]string, 0, len(c.pods)),
 		}
 		for _, o := range l.Options {

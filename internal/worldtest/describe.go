@@ -13,7 +13,7 @@ import (
 // Show says what Describe prints beside launches, placements and verdict codes.
 type Show struct {
 	Detail  bool // details of verdicts and warnings
-	Options bool // options of each launch
+	Options bool // options of each launch; with Detail also where they are few
 	Bound   bool // the lower bound
 	Usage   bool // requests of each launch
 }
@@ -66,6 +66,9 @@ func Describe(p *plan.Plan, show Show) string {
 	}
 	describeVerdicts(&b, p, show)
 	for _, w := range p.Warnings {
+		if w.Code == plan.FewOptions && !(show.Options && show.Detail) {
+			continue // true of every launch in a world of few types
+		}
 		fmt.Fprintf(&b, "warn %s: %s%s\n", short(w.Object), w.Code, detail(show, w.Detail))
 	}
 	return b.String()
