@@ -19,6 +19,7 @@ type dealer struct {
 	attractions []*attraction
 	anti        map[int32]*repulsion
 	needs       [][][]int64 // by rules-key: what its classes need
+	pending     []int       // by rules-key: planned pods
 	free        [][]int64   // by target: what the deal leaves there; nil: new nodes only
 	setOf       map[setKey]*cellSet
 	parts       []*part

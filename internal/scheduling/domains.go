@@ -17,6 +17,12 @@ type domains struct {
 	offer [][]int32 // by template, by offer
 }
 
+// everywhere reports whether every node has the label, and every new one will.
+func (d *domains) everywhere() bool {
+	missing := func(list []int32) bool { return slices.Contains(list, absent) }
+	return !missing(d.node) && !slices.ContainsFunc(d.offer, missing)
+}
+
 // domain numbers a topology key; hostnames are no domains but nodes.
 func (w *World) domain(key string) int {
 	t := w.topo

@@ -108,17 +108,18 @@ func (d *dealer) stances() {
 	w, t := d.w, d.w.topo
 	d.stance = make([]stance, len(w.Rules))
 	d.anti = map[int32]*repulsion{}
+	d.countPending()
 	for r := range w.Rules {
 		st := &d.stance[r]
 		c := &t.carry[r]
 		for _, k := range c.spread {
-			if !isHostname(t.terms[k].key) {
+			if !isHostname(t.terms[k].key) && d.binds(k) {
 				st.spread = append(st.spread, d.spreading(k, r, c.spread))
 			}
 		}
 		st.affinity = d.attraction(c.affinity, r)
 		for _, k := range c.anti {
-			if !isHostname(t.terms[k].key) {
+			if !isHostname(t.terms[k].key) && d.binds(k) {
 				st.anti = append(st.anti, d.repulsion(k))
 			}
 		}
@@ -132,11 +133,15 @@ func (d *dealer) stances() {
 			}
 			switch s.kind {
 			case stepSpread:
-				st.steps[i].spread = d.spreading(s.term, r, []int32{s.term})
+				if d.binds(s.term) {
+					st.steps[i].spread = d.spreading(s.term, r, []int32{s.term})
+				}
 			case stepAffinity:
 				st.steps[i].affinity = d.attraction([]int32{s.term}, r)
 			case stepAnti:
-				st.steps[i].anti = d.repulsion(s.term)
+				if d.binds(s.term) {
+					st.steps[i].anti = d.repulsion(s.term)
+				}
 			}
 		}
 	}
@@ -169,6 +174,44 @@ func (d *dealer) stances() {
 			}
 		}
 	}
+}
+
+// countPending counts the planned pods of every rules-key.
+func (d *dealer) countPending() {
+	d.pending = make([]int, len(d.w.Rules))
+	for i := range d.w.base {
+		c := &d.w.base[i]
+		d.pending[c.Rules] += len(c.Pods)
+	}
+}
+
+// binds reports whether a spread or an anti-affinity can ever refuse a pod. Where all
+// pods together are too few, those that state it need no domain, and are left free.
+func (d *dealer) binds(k int32) bool {
+	w, t := d.w, d.w.topo
+	tm := &t.terms[k]
+	n := 0 // pods that it selects
+	for _, r := range w.selected(k) {
+		n += len(t.runs[r].nodes) + len(t.runs[r].dying)
+	}
+	carriers, own := 0, 0
+	for r := range w.Rules {
+		states := slices.Contains(t.carry[r].anti, k) || slices.ContainsFunc(w.Rules[r].steps, func(s step) bool { return s.kind == stepAnti && s.term == k })
+		if w.matches(r, k) {
+			n += d.pending[r]
+			if states {
+				own += d.pending[r]
+			}
+		}
+		if states {
+			carriers += d.pending[r]
+		}
+	}
+	if tm.kind == spreadTerm { // it also refuses nodes without the label
+		return n > int(tm.maxSkew) || !t.domains[w.domain(tm.key)].everywhere()
+	}
+	// A pod alone does not keep itself away.
+	return n > 0 && (n > own || carriers > own || own > 1)
 }
 
 // overlap reports whether pods of rules a may be on nodes that count for rules b.
