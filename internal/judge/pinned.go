@@ -32,24 +32,27 @@ type Verdict struct {
 // Pinned lets the real scheduler check a plan: the plan's nodes join the cluster, and
 // every pod, one after the other, is allowed on the node that the plan has for it and
 // on no other. Pods that are refused are tried again after the others, as in the
-// scheduler's queue, until nothing moves. Then those that were left go first and all
-// is done once more, in up to the given number of orders: a plan holds if some order of its pods works.
+// scheduler's queue, until nothing moves. If pods are left, all is done once more in
+// another order, up to the given number of times: a plan holds if some order of its pods
+// works.
 //
 // The scheduler that is returned has seen the last order; stop it.
 func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64, orders int) (Verdict, *Scheduler, error) {
-	first, then, err := c.steps(p, nodes)
+	daemons, pods, err := c.steps(p, nodes)
 	if err != nil {
 		return Verdict{}, nil, err
 	}
-	v := Verdict{Placed: len(then), Daemons: len(first)}
+	v := Verdict{Placed: len(pods), Daemons: len(daemons)}
 	r := rand.New(rand.NewPCG(seed, 2))
+	late := map[*corev1.Pod]bool{}
 	for {
-		v.Orders++
 		s, err := NewScheduler()
 		if err != nil {
 			return Verdict{}, nil, err
 		}
-		left := c.run(s, p, nodes, first, then)
+		reorder(pods, v.Orders, late, r)
+		left := c.run(s, p, nodes, daemons, pods, v.Orders > 0)
+		v.Orders++
 		if len(left) == 0 {
 			v.Refused = nil
 			return v, s, nil
@@ -64,21 +67,45 @@ func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64, orders 
 			return v, s, nil
 		}
 		s.Stop()
-		// The pods that were left, first; the others in a new order.
-		late := map[*corev1.Pod]bool{}
+		clear(late)
 		for _, l := range left {
-			late[l.pod] = true
+			late[c.Pods[name(l.pod)]] = true
 		}
-		r.Shuffle(len(then), func(i, k int) { then[i], then[k] = then[k], then[i] })
-		slices.SortStableFunc(then, func(a, b step) int { return cmp.Compare(order(late[a.pod]), order(late[b.pod])) })
 	}
 }
 
-func order(late bool) int {
-	if late {
-		return 0
+// reorder makes the n-th order of pods: by name; those with the most rules about other
+// pods first; those with the fewest first; then any, those that were left the last time
+// before all others.
+func reorder(pods []step, n int, late map[*corev1.Pod]bool, r *rand.Rand) {
+	switch n {
+	case 0:
+		return
+	case 1, 2:
+		slices.SortStableFunc(pods, func(a, b step) int {
+			by := cmp.Compare(terms(b.pod), terms(a.pod))
+			if n == 2 {
+				by = -by
+			}
+			return cmp.Or(by, strings.Compare(name(a.pod), name(b.pod)))
+		})
+		return
 	}
-	return 1
+	rank := func(s step) int {
+		if late[s.pod] {
+			return 0
+		}
+		return 1
+	}
+	r.Shuffle(len(pods), func(i, k int) { pods[i], pods[k] = pods[k], pods[i] })
+	slices.SortStableFunc(pods, func(a, b step) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// terms counts the rules of a pod about other pods.
+func terms(p *corev1.Pod) int {
+	n := len(p.Spec.TopologySpreadConstraints)
+	eachTerm(p.Spec.Affinity, func(*corev1.PodAffinityTerm) { n++ })
+	return n
 }
 
 // steps lists what the plan does: daemonset pods of every node first, then its
@@ -120,8 +147,9 @@ type refusal struct {
 	why string
 }
 
-// run goes through one order and returns what could not be placed.
-func (c *Cluster) run(s *Scheduler, p *plan.Plan, nodes []*corev1.Node, daemons, pods []step) []refusal {
+// run goes through one order and returns what could not be placed. With patience every
+// pod that was placed gives those before it in the order another chance first.
+func (c *Cluster) run(s *Scheduler, p *plan.Plan, nodes []*corev1.Node, daemons, pods []step, patient bool) []refusal {
 	c.load(s, nodes)
 	// Daemonset pods on nodes that exist wait for nobody either, but one that does not
 	// fit there is not the plan's fault.
@@ -143,7 +171,7 @@ func (c *Cluster) run(s *Scheduler, p *plan.Plan, nodes []*corev1.Node, daemons,
 			pods[i].pod = fresh(pods[i].pod)
 		}
 	}
-	left := s.settle(pods)
+	left := s.settle(pods, patient)
 	if len(left) > 0 {
 		// Nodes that are going are gone in the end.
 		removed := false
@@ -159,19 +187,25 @@ func (c *Cluster) run(s *Scheduler, p *plan.Plan, nodes []*corev1.Node, daemons,
 			for _, l := range left {
 				rest = append(rest, l.step)
 			}
-			left = s.settle(rest)
+			left = s.settle(rest, patient)
 		}
 	}
 	return append(bad, left...)
 }
 
 // settle tries pods in turn until all are placed or none moves.
-func (s *Scheduler) settle(pods []step) []refusal {
+func (s *Scheduler) settle(pods []step, patient bool) []refusal {
 	for {
 		var left []refusal
-		for _, st := range pods {
-			if why := s.Bind(st.pod, st.node); why != "" {
+		for i, st := range pods {
+			why := s.Bind(st.pod, st.node)
+			if why != "" {
 				left = append(left, refusal{st, why})
+			} else if patient && len(left) > 0 {
+				for _, rest := range pods[i+1:] {
+					left = append(left, refusal{rest, ""})
+				}
+				break
 			}
 		}
 		if len(left) == 0 || len(left) == len(pods) {
