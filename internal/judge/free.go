@@ -100,9 +100,9 @@ type Steering int
 const (
 	// Unsteered lets pods go where they like.
 	Unsteered Steering = iota
-	// Early writes status.nominatedNodeName into the planned pods of a node as soon as the
-	// node is there, with the taint of one that is not registered, and takes the taint away
-	// once the scheduler has come to rest.
+	// Early writes status.nominatedNodeName into the planned pods of a node at the moment
+	// the node appears, with the taint of one that is not registered, and takes the taint
+	// away later.
 	Early
 	// Nominated writes it just before the taint goes.
 	Nominated
@@ -258,16 +258,13 @@ func (c *Cluster) admit(f *Free, n *corev1.Node, pods []string, how Steering) er
 		f.set(k)
 	}
 	daemons(joining)
-	if err := f.Rest(); err != nil {
-		return err
-	}
 	if how == Early {
 		for _, ref := range pods {
 			f.nominate(ref, n.Name)
 		}
-		if err := f.Rest(); err != nil {
-			return err
-		}
+	}
+	if err := f.Rest(); err != nil {
+		return err
 	}
 	if how == Cordoned {
 		closed := cordoned(n)
