@@ -210,7 +210,9 @@ func TestSteeringInDrawnClusters(t *testing.T) {
 			sum.add(o)
 		}
 		fmt.Fprintf(tab, "%s  %s\t\n", &sum, way.name)
-		if way.how == Cordoned && (sum.strandedShare() > 0.01 || ratio(sum.price, sum.first) > 1.05) {
+		// One pod in a hundred is a pod in five clusters here, and such a cluster is nothing
+		// but rules: some pods are refused until another node has come.
+		if way.how == Cordoned && (sum.strandedShare() > 0.02 || ratio(sum.price, sum.first) > 1.05) {
 			t.Errorf("%s: %.1f %% of pods are stranded, the settled price is %.3f of the plan's", way.name, 100*sum.strandedShare(), ratio(sum.price, sum.first))
 		}
 	}
