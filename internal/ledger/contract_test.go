@@ -46,11 +46,23 @@ func put(it Item, when Cond) Write { return Write{Key: it.Key(), Put: it, When: 
 // must writes, and fails the test if that does not work.
 func must(t *testing.T, tb Table, w Write) Item {
 	t.Helper()
+	defer quiet(tb)()
 	it, err := tb.Write(context.Background(), w)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return it
+}
+
+// quiet switches faults off until the function that it returns is called.
+func quiet(tb Table) func() {
+	m, ok := tb.(*Memory)
+	if !ok {
+		return func() {}
+	}
+	f := m.Fault
+	m.Fault = nil
+	return func() { m.Fault = f }
 }
 
 func want(t *testing.T, tb Table, key Key, it Item) {
@@ -286,24 +298,29 @@ func contractHundred(t *testing.T, tb Table) {
 }
 
 func contractToken(t *testing.T, tb Table) {
+	id, err := tb.ID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := func(n string) string { return id[:min(len(id), 20)] + n }
 	add := []Write{{Key: Key{"K", "n"}, Add: map[string]int64{"n": 1}}}
 	for range 2 {
-		if err := tb.Transact(t.Context(), "token-1", add); err != nil {
+		if err := tb.Transact(t.Context(), token("1"), add); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want(t, tb, Key{"K", "n"}, item("K", "n", Item{"n": N(1)}))
-	if err := tb.Transact(t.Context(), "token-2", add); err != nil {
+	if err := tb.Transact(t.Context(), token("2"), add); err != nil {
 		t.Fatal(err)
 	}
 	want(t, tb, Key{"K", "n"}, item("K", "n", Item{"n": N(2)}))
 	// A transaction that was cancelled did not use its token.
 	guarded := []Write{{Key: Key{"K", "n"}, Add: map[string]int64{"n": 1}, When: Eq("n", N(7))}}
-	if err := tb.Transact(t.Context(), "token-3", guarded); err == nil {
+	if err := tb.Transact(t.Context(), token("3"), guarded); err == nil {
 		t.Fatal("the condition did not hold")
 	}
 	must(t, tb, put(item("K", "n", Item{"n": N(7)}), Cond{}))
-	if err := tb.Transact(t.Context(), "token-3", guarded); err != nil {
+	if err := tb.Transact(t.Context(), token("3"), guarded); err != nil {
 		t.Fatal(err)
 	}
 	want(t, tb, Key{"K", "n"}, item("K", "n", Item{"n": N(8)}))

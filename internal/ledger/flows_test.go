@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +18,14 @@ import (
 // clock is the time of a test.
 type clock struct{ now time.Time }
 
-func newClock() *clock                        { return &clock{time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)} }
+// newClock starts at noon, each a second later than the one before: tokens of
+// transactions hold the time, and are one space for all tables of an account.
+func newClock() *clock {
+	return &clock{time.Date(2026, 11, 30, 12, 0, int(clocks.Add(1)), 0, time.UTC)}
+}
+
+var clocks atomic.Int64
+
 func (c *clock) Now() time.Time               { return c.now }
 func (c *clock) pass(d time.Duration)         { c.now = c.now.Add(d) }
 func (c *clock) in(d time.Duration) time.Time { return c.now.Add(d) }
@@ -304,6 +312,7 @@ func flowLostLease(t *testing.T, tb Table) {
 // dump is every row that tests look at.
 func dump(t *testing.T, tb Table) []Item {
 	t.Helper()
+	defer quiet(tb)()
 	var out []Item
 	for _, pk := range append([]string{"INSTANCE#i-1"}, exported...) {
 		for after := ""; ; {

@@ -57,7 +57,10 @@ type Config struct {
 	Cluster string
 	// Owner names the invocation: no two that may run at the same time have the same.
 	Owner string
-	Now   func() time.Time
+	// TableID is the id of the table where it is known from an invocation before, so that
+	// it is not asked for again; "" = ask.
+	TableID string
+	Now     func() time.Time
 	// Wait pauses before a request is repeated for the n-th time (from 1), with jitter; it
 	// returns an error to give up. nil = repeat at once.
 	Wait func(ctx context.Context, n int) error
@@ -79,7 +82,7 @@ func New(c Config) *Ledger {
 	if c.Tries == 0 {
 		c.Tries = 8
 	}
-	return &Ledger{Config: c}
+	return &Ledger{Config: c, id: c.TableID}
 }
 
 // retry repeats what was throttled, met another transaction, or got no answer.
@@ -185,7 +188,7 @@ func (w Write) left(old Item) bool {
 // leave them, it had been applied: transactions are whole, so that one row proves it.
 func (l *Ledger) transact(ctx context.Context, ws []Write) error {
 	l.seq++
-	sum := sha256.Sum256([]byte(l.Owner + "#" + strconv.Itoa(l.seq) + "#" + strconv.FormatInt(l.Now().UnixNano(), 10)))
+	sum := sha256.Sum256([]byte(l.Cluster + "#" + l.Owner + "#" + strconv.Itoa(l.seq) + "#" + strconv.FormatInt(l.Now().UnixNano(), 10)))
 	token := hex.EncodeToString(sum[:])[:36]
 	err := l.retry(ctx, func() error { return l.Table.Transact(ctx, token, ws) })
 	c, ok := errors.AsType[*CanceledError](err)

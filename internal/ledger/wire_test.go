@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,14 @@ func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 			ContentLength: int64(len(body)),
 		}, nil
 	}
+	// A copy of the body: the SDK closes its own when the answer comes, which on one busy
+	// machine can be before net/http has noticed its end.
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	if f.lose > 0 && err == nil {
 		f.lose--
