@@ -39,42 +39,48 @@ func (b *bench) planPods(s *snapshot.Snapshot) (planned, error) {
 	out.cost, out.repeats = measure.Median(whole), len(whole)
 	out.differs = !reflect.DeepEqual(first, out.plan)
 
-	all := b.stages(s)
 	one := *s
 	one.Pods = s.Pods[:1]
-	fixed := b.stages(&one)
-	out.classes = all.classes
-	out.stages = report.Stages{
-		Known: true, Solve: all.solve, Fixed: fixed.group + fixed.write,
-		Group: max(0, all.group-fixed.group), Write: max(0, all.write-fixed.write),
-	}
+	out.stages, out.classes = b.stages(s, &one)
 	return out, nil
 }
 
-// staged is the CPU time of each stage of a plan, in seconds.
-type staged struct {
-	group, solve, write float64
-	classes             int
+// stages measures the stages of a plan, each run alone. Reading, grouping and writing
+// are what they take beyond the same for a single pod; the rest is fixed.
+func (b *bench) stages(s, one *snapshot.Snapshot) (report.Stages, int) {
+	c := b.market.Catalog
+	type run struct {
+		s *snapshot.Snapshot
+		w *scheduling.World
+		p *packing.Problem
+		r *packing.Result
+	}
+	all, few := &run{s: s}, &run{s: one}
+	group := func(r *run) func() {
+		return func() {
+			r.w = scheduling.New(r.s, c)
+			r.p = r.w.Problem()
+		}
+	}
+	write := func(r *run) func() {
+		return func() { provision.Write(r.s, c, r.w, r.p, r.r, provision.Options{}) }
+	}
+	cpu := func(f func()) float64 {
+		return measure.Median(measure.Repeat(b.mostRepeats(), b.repeatBudget(), f)).CPU.Seconds()
+	}
+	beyond := func(of func(*run) func()) float64 {
+		return max(0, measure.Difference(pairs, 2*b.repeatBudget(), of(all), of(few)).Seconds())
+	}
+	out := report.Stages{Known: true, Group: beyond(group)}
+	out.Solve = cpu(func() { all.r = packing.Solve(all.p) })
+	few.r = packing.Solve(few.p)
+	out.Write = beyond(write)
+	out.Fixed = cpu(group(few)) + cpu(write(few))
+	return out, len(all.w.Classes)
 }
 
-func (b *bench) stages(s *snapshot.Snapshot) staged {
-	var out staged
-	c := b.market.Catalog
-	cpu := func(f func()) float64 {
-		return measure.Median(measure.Repeat(4*b.mostRepeats(), b.repeatBudget(), f)).CPU.Seconds()
-	}
-	var w *scheduling.World
-	var p *packing.Problem
-	var r *packing.Result
-	out.group = cpu(func() {
-		w = scheduling.New(s, c)
-		p = w.Problem()
-	})
-	out.solve = cpu(func() { r = packing.Solve(p) })
-	out.write = cpu(func() { provision.Write(s, c, w, p, r, provision.Options{}) })
-	out.classes = len(w.Classes)
-	return out
-}
+// pairs is how often at most a run and that of a single pod are compared.
+const pairs = 101
 
 // mostRepeats and repeatBudget say how often a short run is repeated: until it took
 // the budget in CPU time.

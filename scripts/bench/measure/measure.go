@@ -4,6 +4,7 @@ package measure
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -53,12 +54,35 @@ func Median(runs []Usage) Usage {
 	return s[(len(s)-1)/2]
 }
 
-func cpuTime() time.Duration {
+func cpuTime() time.Duration { return usage(syscall.RUSAGE_SELF) }
+
+func usage(who int) time.Duration {
 	var ru syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err != nil {
-		panic(fmt.Sprintf("getrusage of this process: %v", err)) // cannot fail with these arguments
+	if err := syscall.Getrusage(who, &ru); err != nil {
+		panic(fmt.Sprintf("getrusage: %v", err)) // cannot fail with these arguments
 	}
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+}
+
+// Difference is the CPU time that f takes beyond what base takes, each at its quickest:
+// whatever else runs can only make a run slower. Both run in turn, at least three times
+// and up to most while together they took less than budget; only the thread counts that
+// runs them.
+func Difference(most int, budget time.Duration, f, base func()) time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	quickest := [2]time.Duration{math.MaxInt64, math.MaxInt64}
+	spent := time.Duration(0)
+	for n := 0; n < 3 || n < most && spent < budget; n++ {
+		for i, run := range [...]func(){f, base} {
+			runtime.GC()
+			start := threadTime()
+			run()
+			took := threadTime() - start
+			quickest[i], spent = min(quickest[i], took), spent+took
+		}
+	}
+	return quickest[0] - quickest[1]
 }
 
 // Memory is resident memory in bytes, that of this process with everything in it.

@@ -56,3 +56,17 @@ func TestPeakSeesAnAllocation(t *testing.T) {
 		t.Errorf("touching %d bytes moved the peak from %d to %d", size, m.Before, m.Peak)
 	}
 }
+
+func TestDifferenceRunsBothInTurn(t *testing.T) {
+	var order []byte
+	f, base := func() { order = append(order, 'f') }, func() { order = append(order, 'b') }
+	Difference(5, time.Hour, f, base)
+	if string(order) != "fbfbfbfbfb" {
+		t.Errorf("ran %q, want five times both", order)
+	}
+	order = nil
+	Difference(100, -1, f, base)
+	if string(order) != "fbfbfb" {
+		t.Errorf("without a budget ran %q, want three times both", order)
+	}
+}
