@@ -19,6 +19,8 @@ GOLANGCI_VERSION    := v2.15.0
 STATICCHECK         := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)
 GOLANGCI            := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 CDK_CLI             := aws-cdk@2.1148.1
+MINISTACK_VERSION   := 1.5.33
+MINISTACK           := $(TOOLS)/ministack-$(MINISTACK_VERSION)
 
 # Modules of their own (each has a go.mod), because their dependencies are heavy.
 NESTED := $(sort $(patsubst %/,%,$(dir $(wildcard infra/go.mod internal/*/go.mod scripts/*/go.mod))))
@@ -87,6 +89,11 @@ judge-free: check-go ## the same scheduler with nobody to hold pods to the plan:
 .PHONY: test-infra
 test-infra: check-go check-node ## the assertions on the stack's template
 	cd infra && $(GO) vet ./... && $(GO) test ./...
+
+.PHONY: test-ledger
+test-ledger: check-go $(MINISTACK)/bin/ministack ## the ledger on DynamoDB's API, over HTTP against an emulator (installed once; needs Python)
+	$(GO) vet -tags wire ./internal/ledger
+	KERF_EMULATOR=$(MINISTACK)/bin/ministack $(GO) test -count=1 -tags wire -run TestWire ./internal/ledger
 
 .PHONY: golden
 golden: check-go ## rewrite the transcripts and golden files of the tests (read the diff!)
@@ -211,6 +218,17 @@ $(STATICCHECK):
 	@echo "building staticcheck $(STATICCHECK_VERSION) into $(TOOLS)"
 	GOBIN=$(TOOLS)/tmp GOFLAGS= CGO_ENABLED=0 $(GO) install -trimpath honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 	@mv $(TOOLS)/tmp/staticcheck $@
+
+# A virtual environment does not move, so one that was cut off is made anew: its program
+# comes last.
+$(MINISTACK)/bin/ministack:
+	@command -v python3 >/dev/null || { echo "python3 is missing: the emulator needs 3.10 or newer, with its venv module" >&2; exit 1; }
+	@mkdir -p $(TOOLS)
+	@echo "installing ministack $(MINISTACK_VERSION) into $(MINISTACK)"
+	@rm -rf $(MINISTACK)
+	@python3 -m venv $(MINISTACK)
+	@$(MINISTACK)/bin/pip install -q --disable-pip-version-check ministack==$(MINISTACK_VERSION) || { rm -rf $(MINISTACK); exit 1; }
+	@test -x $@
 
 $(GOLANGCI):
 	@mkdir -p $(TOOLS)
