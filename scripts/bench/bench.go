@@ -80,6 +80,7 @@ func (b *bench) plan(c testCase) (report.Row, error) {
 	snap := workload.Snapshot(w, c.pool.Spot, c.pool.CapVCPU)
 	view := b.market.View(c.pool)
 	demand := recheck.Demand(snap.Pods)
+	demand[bound.Nodes] = forcedNodes(&w)
 	shapes := workload.Shapes(w)
 	columns := bound.Tighten(view.Columns, needs(shapes))
 	lp, err := bound.LP(columns, demand)
@@ -91,7 +92,7 @@ func (b *bench) plan(c testCase) (report.Row, error) {
 		return row, fmt.Errorf("bound: %w", err)
 	}
 	row.LPBound, row.Bound = lp.Total, max(lp.Total, capped.Total)
-	if len(shapes) == 1 {
+	if len(shapes) == 1 && !w.Constrained() {
 		if row.Bound, err = bound.Equal(view.Columns, needs(shapes)[0], shapes[0].Count); err != nil {
 			return row, fmt.Errorf("bound: %w", err)
 		}
@@ -108,11 +109,18 @@ func (b *bench) plan(c testCase) (report.Row, error) {
 			return row, nil
 		}
 	}
-	if len(shapes) > 1 {
+	if w.Constrained() {
+		total, err := ruledBound(&w, p, view)
+		if err != nil {
+			return row, fmt.Errorf("bound: %w", err)
+		}
+		row.Bound = max(row.Bound, total)
+	}
+	if len(shapes) > 1 && !w.Constrained() {
 		found := bound.Whole(columns, demand, p.Summary.LaunchPrice, searchBudget(w.N))
 		row.Bound = max(row.Bound, found.Total)
 	}
-	if len(shapes) > 1 && len(shapes) <= mostKinds {
+	if len(shapes) > 1 && len(shapes) <= mostKinds && !w.Constrained() {
 		row.Bound = max(row.Bound, bound.Contents(columns, kinds(shapes)).Total)
 	}
 	k := &report.Kerf{
@@ -124,6 +132,11 @@ func (b *bench) plan(c testCase) (report.Row, error) {
 	}
 	row.Kerf = k
 	independent := recheck.Independent{Columns: bound.Cap(columns, demand), Low: lp.Total, High: capped.Primal, Best: row.Bound}
+	if zonal(&w) {
+		for _, z := range workload.Zones() {
+			independent.Zones = append(independent.Zones, bound.Cap(bound.Tighten(view.InZone(z.Zone), needs(shapes)), demand))
+		}
+	}
 	k.OwnConfirmed = recheck.Confirmed(p, independent)
 	if run.differs {
 		row.Faults = append(row.Faults, "two runs on the same input gave different plans")
@@ -131,6 +144,7 @@ func (b *bench) plan(c testCase) (report.Row, error) {
 	for _, f := range []recheck.Faults{
 		recheck.Plan(snap.Pods, p, view),
 		recheck.Bounds(p, demand, independent),
+		recheck.Rules(snap.Pods, p),
 	} {
 		row.Faults = append(row.Faults, f.List...)
 		if f.More > 0 {

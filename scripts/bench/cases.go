@@ -41,6 +41,9 @@ func (c testCase) workload() workload.Workload {
 // packed are the kinds whose cost resources alone decide.
 var packed = []string{workload.Uniform, workload.MixedWeb, workload.MemCPU, workload.Diverse}
 
+// ruled are the kinds whose cost rules between pods decide too.
+var ruled = []string{workload.Zonal, workload.AntiAffinity, workload.Hostname}
+
 // sizes are the pod counts of the published workloads in a mode.
 func (m mode) sizes() []int {
 	if m == smoke {
@@ -57,10 +60,10 @@ func (m mode) karpenterLimits() karpenterLimits {
 	if m == full {
 		return karpenterLimits{
 			workload.Uniform: 10000, workload.MixedWeb: 10000, workload.MemCPU: 10000, workload.Diverse: 5000,
-			workload.Zonal: 1000, workload.AntiAffinity: 1000,
+			workload.Zonal: 1000, workload.AntiAffinity: 1000, workload.Hostname: 1000,
 		}
 	}
-	l := karpenterLimits{workload.Zonal: 100, workload.AntiAffinity: 100}
+	l := karpenterLimits{workload.Zonal: 1000, workload.AntiAffinity: 1000, workload.Hostname: 100}
 	for _, k := range packed {
 		l[k] = 1000
 	}
@@ -110,6 +113,8 @@ func (l karpenterLimits) allows(c testCase, m mode) bool {
 		if c.drawn || c.pool.Spot || c.kind != workload.MixedWeb && c.kind != workload.MemCPU {
 			return false
 		}
+	case slices.Contains(ruled, c.kind) && c.pool != (market.Variant{}):
+		return false // half a minute each
 	case c.pool.Spot, c.drawn:
 		limit = min(limit, 1000)
 	case c.pool.CapVCPU > 0 && m == full:
@@ -136,9 +141,13 @@ func (m mode) cases(drawn int, seed int64, limits karpenterLimits) []testCase {
 			add(testCase{kind: kind, pods: n}, market.Variants())
 		}
 	}
-	for _, kind := range []string{workload.Zonal, workload.AntiAffinity} {
-		for _, n := range []int{100, 1000} {
-			add(testCase{kind: kind, pods: n}, market.Variants()[:1])
+	for _, kind := range ruled {
+		if m == smoke {
+			add(testCase{kind: kind, pods: 1000}, market.Variants()[:1])
+			continue
+		}
+		for _, n := range m.sizes() {
+			add(testCase{kind: kind, pods: n}, market.Variants())
 		}
 	}
 	r := rand.New(rand.NewSource(seed))

@@ -45,7 +45,9 @@ func TestWhereKarpenterRuns(t *testing.T) {
 		{normal, testCase{kind: "mixedweb", pods: 1000, pool: open}, true},
 		{normal, testCase{kind: "mixedweb", pods: 1000, pool: spot}, true},
 		{normal, testCase{kind: "mixedweb", pods: 5000, pool: open}, false},
-		{normal, testCase{kind: "zonal", pods: 1000, pool: open}, false},
+		{normal, testCase{kind: "zonal", pods: 1000, pool: open}, true},
+		{normal, testCase{kind: "zonal", pods: 1000, pool: capped}, false},
+		{normal, testCase{kind: "antiaffinity", pods: 5000, pool: open}, false},
 		{full, testCase{kind: "mixedweb", pods: 10000, pool: open}, true},
 		{full, testCase{kind: "mixedweb", pods: 10000, pool: capped}, false},
 		{full, testCase{kind: "mixedweb", pods: 5000, pool: capped}, true},
@@ -79,7 +81,7 @@ func TestFlags(t *testing.T) {
 	if err != nil || cfg.mode != full || cfg.seed != 42 || cfg.karpenter["uniform"] != 7 || cfg.karpenter["mixedweb"] != 10000 {
 		t.Errorf("%+v, %v", cfg, err)
 	}
-	if cfg, err = parse([]string{"-karpenter", "0"}, &bytes.Buffer{}); err != nil || cfg.karpenter.String() != "antiaffinity=0,diverse=0,memcpu=0,mixedweb=0,uniform=0,zonal=0" || cfg.seed == 0 {
+	if cfg, err = parse([]string{"-karpenter", "0"}, &bytes.Buffer{}); err != nil || cfg.karpenter.String() != "antiaffinity=0,diverse=0,hostname=0,memcpu=0,mixedweb=0,uniform=0,zonal=0" || cfg.seed == 0 {
 		t.Errorf("%+v, %v", cfg, err)
 	}
 }

@@ -144,6 +144,23 @@ func (m *Market) View(v Variant) View {
 	return view
 }
 
+// InZone are the columns at their cheapest allowed offer in one zone.
+func (v View) InZone(zone string) []bound.Column {
+	var out []bound.Column
+	for _, c := range v.Columns {
+		c.Price = 0
+		for _, capacity := range []string{catalog.OnDemand, catalog.Spot} {
+			if p, ok := v.Prices[Offer{c.Name, zone, capacity}]; ok && (c.Price == 0 || p < c.Price) {
+				c.Price = p
+			}
+		}
+		if c.Price > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // allows says what the requirements of workload.Pool mean.
 func allows(v Variant, t *catalog.Resolved) bool {
 	switch t.Labels["karpenter.k8s.aws/instance-category"] {

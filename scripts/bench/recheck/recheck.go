@@ -169,6 +169,8 @@ type Independent struct {
 	High float64
 	// Best is the highest bound that was proven by any means.
 	Best snapshot.Price
+	// Zones are the columns of each zone where the plan's bounds are for one zone each.
+	Zones [][]bound.Column
 }
 
 // Bounds checks the plan's own lower bound. Its resource prices must be feasible for
@@ -186,11 +188,12 @@ func Bounds(p *plan.Plan, demand bound.Vector, ind Independent) Faults {
 			f.addf("bound %d has a dual that is negative or not a number: %v", i, b.Duals)
 			continue
 		}
-		for _, c := range ind.Columns {
-			if worth := bound.Worth(c.Gives, duals); worth.Cmp(loosely(c.Price)) > 0 {
-				f.addf("bound %d: at its duals what pods can use of a %s is worth %s, but it costs %d", i, c.Name, worth.FloatString(3), c.Price)
-				break
-			}
+		markets := ind.Zones
+		if len(markets) == 0 {
+			markets = [][]bound.Column{ind.Columns}
+		}
+		if faults := undercut(markets, duals); len(faults) == len(markets) { // it holds nowhere
+			f.addf("bound %d: %s", i, faults[0])
 		}
 		proven.Add(proven, bound.Worth(demand, duals))
 	}
@@ -204,6 +207,21 @@ func Bounds(p *plan.Plan, demand bound.Vector, ind Independent) Faults {
 		f.addf("the plan's bound %d exceeds its own price %d", total, p.Summary.LaunchPrice)
 	}
 	return f
+}
+
+// undercut says, market by market, which column is worth more at resource prices than
+// it costs, if any is.
+func undercut(markets [][]bound.Column, duals [bound.Rows]*big.Rat) []string {
+	var out []string
+	for _, columns := range markets {
+		for _, c := range columns {
+			if worth := bound.Worth(c.Gives, duals); worth.Cmp(loosely(c.Price)) > 0 {
+				out = append(out, fmt.Sprintf("at its duals what pods can use of a %s is worth %s, but it costs %d", c.Name, worth.FloatString(3), c.Price))
+				break
+			}
+		}
+	}
+	return out
 }
 
 // Confirmed reports whether the independent solver proves as high a bound as the plan

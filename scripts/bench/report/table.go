@@ -76,7 +76,7 @@ func (t *table) markdown(w io.Writer) error {
 // rows builds the table of figures. Drawn workloads and named ones go apart.
 func (r *Run) rows(drawn bool) *table {
 	t := &table{
-		head: []string{"workload", "pool", "bound $/h", "Kerf $/h", "/ bound", "/ own bound", "worst option", "nodes", "CPU ms", "of it solve", "us/pod rest",
+		head: []string{"workload", "pool", "resources $/h", "bound $/h", "Kerf $/h", "/ bound", "/ own bound", "worst option", "nodes", "CPU ms", "of it solve", "us/pod rest",
 			"allocs", "peak MiB", "Karpenter $/h", "/ bound", "nodes", "CPU s", "CPU ratio"},
 		left: map[int]bool{0: true, 1: true},
 	}
@@ -87,9 +87,9 @@ func (r *Run) rows(drawn bool) *table {
 		}
 		cells := []string{row.Workload, row.Pool.String()}
 		if row.NotBuilt != "" {
-			cells = append(cells, "", "not built yet")
+			cells = append(cells, "", "", "not built yet")
 		} else {
-			cells = append(cells, price(row.Bound))
+			cells = append(cells, price(row.LPBound), price(row.Bound))
 		}
 		cells = append(cells, kerfCells(row)...)
 		cells = append(cells, karpenterCells(row)...)

@@ -74,11 +74,13 @@ func (e extreme) target(what, format string, limit float64, sign float64, qualit
 // few reports whether a workload has few shapes, so that its pods form classes.
 func few(r *Row) bool { return r.Kind != workload.Diverse }
 
-// planned reports whether the planner made a plan whose cost resources alone decide:
-// against rules of topology the resource bound is no measure.
-func planned(r *Row) bool {
-	return r.Kerf != nil && r.Kind != workload.Zonal && r.Kind != workload.AntiAffinity
+// ruled reports whether rules between pods decide what a workload costs.
+func ruled(r *Row) bool {
+	return r.Kind == workload.Zonal || r.Kind == workload.AntiAffinity || r.Kind == workload.Hostname
 }
+
+// planned reports whether the planner made a plan whose cost resources alone decide.
+func planned(r *Row) bool { return r.Kerf != nil && !ruled(r) }
 
 // Evaluate compares the rows with the targets and sets r.Targets.
 func (r *Run) Evaluate() {
@@ -111,6 +113,16 @@ func (r *Run) Evaluate() {
 		worst(r.Rows, -1, func(row *Row) (float64, bool) {
 			return row.CPURatio(), planned(row) && !few(row) && row.Pods == 5000 && row.CPURatio() > 0
 		}).target("CPU of Karpenter / CPU of Kerf: diverse, 5,000 pods", times, 50, -1, false),
+		r.rules(func(row *Row) bool { return row.Pods >= 1000 && row.Kind != workload.Hostname }).
+			target("price / bound by filled nodes: zonal, antiaffinity, 1,000 pods and more", dollars, 1.03, 1, true),
+		r.rules(func(row *Row) bool { return row.Pods >= 1000 && row.Kind == workload.Hostname }).
+			target("price / bound by filled nodes: hostname, 1,000 pods and more", dollars, 1.04, 1, true),
+		worst(r.Rows, -1, func(row *Row) (float64, bool) {
+			return row.CPURatio(), row.Kerf != nil && ruled(row) && row.Kind != workload.Hostname && row.Pods == 1000 && row.CPURatio() > 0
+		}).target("CPU of Karpenter / CPU of Kerf: zonal, antiaffinity, 1,000 pods", times, 150, -1, false),
+		worst(r.Rows, 1, func(row *Row) (float64, bool) {
+			return row.Kerf.cpuMS(), row.Kerf != nil && ruled(row) && row.Pods == 50000
+		}).target("whole call, zonal, antiaffinity, hostname, 50,000 pods, CPU", "%.0f ms", 300, 1, false),
 		r.growth().target("solve on ready classes: 50,000 pods / 5,000 pods (not diverse)", "%.1f x", 3, 1, false),
 		r.rest(0).target("reading, grouping and writing, CPU a pod, every size", "%.2f us", 3, 1, false),
 		r.rest(5000).target("the same, 5,000 pods and more", "%.2f us", 3, 1, false),
@@ -128,6 +140,24 @@ func (r *Run) Evaluate() {
 		}).target("whole call, diverse, 50,000 pods, CPU", "%.2f s", 10, 1, false),
 		r.memory(),
 	}
+}
+
+// rules is the greatest price against the bound under rules between pods.
+func (r *Run) rules(pick func(*Row) bool) extreme {
+	return worst(r.Rows, 1, func(row *Row) (float64, bool) {
+		if row.Kerf == nil || !ruled(row) || !pick(row) {
+			return 0, false
+		}
+		return row.Kerf.Ratio, true
+	})
+}
+
+// cpuMS is the CPU time of the whole call in milliseconds.
+func (k *Kerf) cpuMS() float64 {
+	if k == nil {
+		return 0
+	}
+	return k.CPU * 1e3
 }
 
 // whole counts the rows that the independent check found right.
