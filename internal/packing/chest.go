@@ -189,7 +189,7 @@ func (ch *chest) pour(room []int64, amount []float64) (worth, taken float64) {
 	for i, n := range ch.kept {
 		whole += float64(float64(n) * ch.items[i].worth)
 		for r := range left {
-			left[r] -= float64(n) * float64(ch.items[i].need[r])
+			left[r] -= float64(float64(n) * float64(ch.items[i].need[r]))
 		}
 	}
 	// Several pairs of fluids may set the same corner; the one that suits the room fills
@@ -205,7 +205,7 @@ func (ch *chest) pour(room []int64, amount []float64) (worth, taken float64) {
 	pods := 0.0
 	for k, i := range at.by {
 		if i >= 0 {
-			pods += best[k] * float64(ch.fluids[i].need[slots])
+			pods += float64(best[k] * float64(ch.fluids[i].need[slots]))
 		}
 	}
 	part := 1.0
@@ -214,10 +214,10 @@ func (ch *chest) pour(room []int64, amount []float64) (worth, taken float64) {
 	}
 	for k, i := range at.by {
 		if i >= 0 {
-			amount[ch.fluids[i].at] += part * best[k]
+			amount[ch.fluids[i].at] += float64(part * best[k])
 		}
 	}
-	return whole + part*most, float64(room[slots]) - left[slots] + part*pods
+	return whole + float64(part*most), float64(room[slots]) - left[slots] + float64(part*pods)
 }
 
 // mix solves for the amounts of one or two fluids that use a room up; false if that

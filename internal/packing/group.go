@@ -24,7 +24,10 @@ const (
 	// count as lumpy; lumpyPrice the same for a plan, against the resource bound.
 	lumpyLoss  = 0.006
 	lumpyPrice = 1.01
-	divePods   = 250 // up to here both searches run and the cheaper plan wins
+	// spreadPrice is the price, against the resource bound, above which a plan of spread
+	// pods is tried as lumps too.
+	spreadPrice = 1.006
+	divePods    = 250 // up to here both searches run and the cheaper plan wins
 )
 
 // pack finds nodes for count pods of each class; count is not changed. Pods that fit
@@ -88,7 +91,33 @@ func (s *solver) pack(g *group, count []int) []pattern {
 	if len(out) == 0 {
 		target = lp
 	}
-	return s.repair(g, append(out, rest...), target)
+	out = s.repair(g, append(out, rest...), target)
+	if coarse || len(out) == 0 || len(g.classes) > someClasses || sumOf(count) <= smallPods || !g.plain() {
+		return out
+	}
+	return s.orLumps(g, out)
+}
+
+// orLumps replaces a plan that spreading left dear by one of lumps, if that is cheaper.
+func (s *solver) orLumps(g *group, out []pattern) []pattern {
+	count := make([]int, len(g.classes))
+	for i := range out {
+		for _, cc := range out[i].cc {
+			count[cc.Class] += cc.Count
+		}
+	}
+	_, df := g.demandOf(count)
+	if lb := total64(df, duals(g.d, g.caps, g.prices, df)); float64(g.price(out)) <= spreadPrice*lb {
+		return out
+	}
+	other, target := s.packLumps(g, count)
+	if other == nil {
+		return out
+	}
+	if other = s.repair(g, other, target); g.price(other) < g.price(out) {
+		return other
+	}
+	return out
 }
 
 // restCare is the share of the price that is not worth a search in what bulk packing

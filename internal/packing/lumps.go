@@ -72,7 +72,7 @@ func (g *group) fluidsOf(small []int, count []int) []fluid {
 		sum := make([]float64, g.d)
 		for _, c := range f.classes {
 			for r, v := range g.req(c) {
-				sum[r] += float64(v) * float64(count[c])
+				sum[r] += float64(float64(v) * float64(count[c]))
 			}
 		}
 		f.amount = max(sum[0]/1000, 1e-3)
