@@ -40,7 +40,7 @@ func (r *reader) spec(d *draft) *snapshot.PodSpec {
 
 // draft remembers the object that was added last to its list.
 func (r *reader) draft(o object, need needs, field string, list draftList, length int) {
-	o.raw = nil
+	o.raw, o.typed = nil, nil
 	r.drafts = append(r.drafts, draft{object: o, need: need, field: field, list: list, index: length - 1})
 }
 

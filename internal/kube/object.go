@@ -30,9 +30,11 @@ type kind struct {
 
 // object is one object on its way into the snapshot.
 type object struct {
-	raw  []byte
-	at   place
-	kind string
+	raw []byte
+	// typed is the object itself when it was decoded already; raw is then nil.
+	typed any
+	at    place
+	kind  string
 	namespace,
 	name string
 }
@@ -74,6 +76,9 @@ type coreKinds interface {
 
 func core[T coreKinds](add func(*reader, *T, object) *fieldError) func(*reader, object) *fieldError {
 	return func(r *reader, o object) *fieldError {
+		if v, ok := o.typed.(*T); ok {
+			return add(r, v, o)
+		}
 		var v T
 		if err := decodeLenient(o.raw, &v, ""); err != nil {
 			return err
@@ -128,13 +133,18 @@ func (r *reader) object(raw []byte, id identity, at place) error {
 		}
 		return r.problem(at.problem(id.Kind, "metadata.name", "missing"))
 	}
+	return r.accept(k, o)
+}
+
+// accept reads an object of a kind that is read.
+func (r *reader) accept(k kind, o object) error {
 	if !r.first(o) {
 		return nil
 	}
 	drafts := len(r.drafts)
 	if err := k.read(r, o); err != nil {
-		p := at.problem(o.ref(), err.field, err.message)
-		if err.refused {
+		p := o.at.problem(o.ref(), err.field, err.message)
+		if err.refused || r.living {
 			r.leave(p)
 			return nil
 		}

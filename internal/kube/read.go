@@ -69,6 +69,12 @@ func (r *reader) sources(sources []Source) error {
 		return errors.New("read objects: no files were given")
 	}
 	for _, src := range sources {
+		if src.Feed != nil {
+			if err := r.feed(src); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := readSource(src, r); err != nil {
 			return r.error()
 		}
@@ -91,6 +97,7 @@ type reader struct {
 	// unadmitted is what that says of its objects before admission.
 	unadmitted []snapshot.Unadmitted
 	over       *overlay // nil: this is a reading as it is
+	living     bool     // what is read comes from a cluster: nobody is there to correct it
 }
 
 type objectKey struct {

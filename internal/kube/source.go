@@ -10,11 +10,14 @@ import (
 	"strings"
 )
 
-// Source is a named stream of objects. Open is called once; the reader is closed
-// by Read.
+// Source is a named stream of objects: text that is opened, or a feed. One of the two is
+// called, once; what Open returns is closed by Read.
 type Source struct {
 	Name string
 	Open func() (io.ReadCloser, error)
+	// Feed hands over objects that need not be parsed as files are (package live reads a
+	// cluster so). Its error ends the reading: no snapshot is made.
+	Feed func(*Feed) error
 }
 
 // Stdin is the path that stands for standard input, and its name in messages.

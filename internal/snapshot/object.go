@@ -90,6 +90,7 @@ type list interface {
 	fold(s *Snapshot, i int)
 	content(s *Snapshot, i int) []byte
 	clone(s *Snapshot)
+	join(s, more *Snapshot)
 }
 
 type listOf[T any] struct {
@@ -124,6 +125,14 @@ func (l listOf[T]) fold(s *Snapshot, i int) {
 }
 
 func (l listOf[T]) content(s *Snapshot, i int) []byte { return content(&(*l.at(s))[i]) }
+
+func (l listOf[T]) join(s, more *Snapshot) {
+	if in := l.at(s); len(*in) == 0 {
+		*in = *l.at(more)
+	} else {
+		*in = append(*in, *l.at(more)...)
+	}
+}
 
 func (l listOf[T]) clone(s *Snapshot) {
 	in := l.at(s)
@@ -229,4 +238,12 @@ func (s *Snapshot) Fork() *Snapshot {
 		l.clone(&out)
 	}
 	return &out
+}
+
+// Append adds the objects of another snapshot, which may not be used after that. What
+// else that says is not taken. The lists are not sorted again (Normalize).
+func (s *Snapshot) Append(more *Snapshot) {
+	for _, l := range lists {
+		l.join(s, more)
+	}
 }

@@ -1,0 +1,137 @@
+package live
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// NodeChange is what a Node is to be. What it does not mention stays as it is.
+type NodeChange struct {
+	// Labels and Annotations are set; those in DropLabels and DropAnnotations are taken off.
+	Labels, Annotations         map[string]string
+	DropLabels, DropAnnotations []string
+	// Taints are put on, in the place of those of the same key and effect; DropTaints are
+	// taken off, by key and effect ("" = whatever effect).
+	Taints, DropTaints []snapshot.Taint
+	// Finalizer is added; Owner too, in the place of another owner of its kind.
+	Finalizer string
+	Owner     *Owner
+}
+
+// ChangeNode changes the Node with this UID, in one write that is conditional on what was
+// read; while others change it too it is tried again. Nothing is written where the Node is
+// already as it should be. It reports whether something was. A Node with another UID, or
+// none, is ErrConflict or ErrNotFound.
+func (c *Client) ChangeNode(ctx context.Context, name, uid string, change NodeChange) (changed bool, err error) {
+	q, err := object("Node", "", name)
+	if err != nil {
+		return false, err
+	}
+	err = c.retry(func() error {
+		changed = false
+		n, err := get[corev1.Node](ctx, c, kindNamed("Node").request("get"), "Node", name)
+		if err != nil {
+			return err
+		}
+		if uid != "" && string(n.UID) != uid {
+			return another(q, uid, string(n.UID))
+		}
+		body := change.over(n)
+		if body == nil {
+			return nil
+		}
+		changed = true
+		return c.patch(ctx, q, mergePatch, body)
+	})
+	return changed && err == nil, err
+}
+
+// over is the merge patch that makes of n what the change says; nil when it is that.
+func (x *NodeChange) over(n *corev1.Node) map[string]any {
+	meta := map[string]any{}
+	if d := texts(n.Labels, x.Labels, x.DropLabels); d != nil {
+		meta["labels"] = d
+	}
+	if d := texts(n.Annotations, x.Annotations, x.DropAnnotations); d != nil {
+		meta["annotations"] = d
+	}
+	if x.Finalizer != "" && !slices.Contains(n.Finalizers, x.Finalizer) {
+		meta["finalizers"] = append(slices.Clone(n.Finalizers), x.Finalizer)
+	}
+	if x.Owner != nil {
+		if refs, differ := owned(n.OwnerReferences, x.Owner.reference()); differ {
+			meta["ownerReferences"] = refs
+		}
+	}
+	body := map[string]any{}
+	if taints := x.taints(n.Spec.Taints); !slices.EqualFunc(taints, n.Spec.Taints, sameTaint) {
+		body["spec"] = map[string]any{"taints": taints}
+	}
+	if len(meta)+len(body) == 0 {
+		return nil
+	}
+	meta["uid"], meta["resourceVersion"] = n.UID, n.ResourceVersion
+	body["metadata"] = meta
+	return body
+}
+
+// texts is the merge patch of labels or annotations, nil when there is nothing to change.
+func texts(have, set map[string]string, drop []string) map[string]any {
+	out := map[string]any{}
+	for _, k := range slices.Sorted(maps.Keys(set)) {
+		if v, ok := have[k]; !ok || v != set[k] {
+			out[k] = set[k]
+		}
+	}
+	for _, k := range drop {
+		if _, ok := have[k]; ok {
+			out[k] = nil
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func owned(have []metav1.OwnerReference, want metav1.OwnerReference) ([]metav1.OwnerReference, bool) {
+	out := slices.Clone(have)
+	i := slices.IndexFunc(out, func(o metav1.OwnerReference) bool { return o.Kind == want.Kind && o.APIVersion == want.APIVersion })
+	if i < 0 {
+		return append(out, want), true
+	}
+	if out[i].UID == want.UID && out[i].Name == want.Name {
+		return out, false
+	}
+	out[i] = want
+	return out, true
+}
+
+// taints are those of the node with the change made. The time at which one was added
+// stays with it.
+func (x *NodeChange) taints(have []corev1.Taint) []corev1.Taint {
+	out := slices.DeleteFunc(slices.Clone(have), func(t corev1.Taint) bool {
+		return slices.ContainsFunc(x.DropTaints, func(d snapshot.Taint) bool {
+			return d.Key == t.Key && (d.Effect == "" || d.Effect == string(t.Effect))
+		})
+	})
+	for _, t := range x.Taints {
+		want := corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)}
+		i := slices.IndexFunc(out, func(o corev1.Taint) bool { return o.MatchTaint(&want) })
+		switch {
+		case i < 0:
+			out = append(out, want)
+		case out[i].Value != want.Value:
+			out[i].Value = want.Value
+		}
+	}
+	return out
+}
+
+func sameTaint(a, b corev1.Taint) bool { return a.MatchTaint(&b) && a.Value == b.Value }
