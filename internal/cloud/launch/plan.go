@@ -158,7 +158,13 @@ func (in *Input) choose() (use, left []plan.Offer, err error) {
 		// Spot above the cheapest on-demand offer is never bought (Karpenter: spot price filter).
 		by[catalog.Spot] = slices.DeleteFunc(spot, func(o plan.Offer) bool { return o.Price > od[0].Price })
 	}
-	by[catalog.Reserved] = in.oneReservationClass(by[catalog.Reserved])
+	kept := in.oneReservationClass(by[catalog.Reserved])
+	for _, o := range by[catalog.Reserved] {
+		if !slices.Contains(kept, o) {
+			left = append(left, o)
+		}
+	}
+	by[catalog.Reserved] = kept
 	for _, ct := range []string{catalog.Reserved, catalog.Spot, catalog.OnDemand} {
 		if use == nil {
 			use = by[ct]
