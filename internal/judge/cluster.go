@@ -2,6 +2,7 @@ package judge
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ import (
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/snapshot"
+	"kerf.sh/kerf/internal/worldtest"
 )
 
 // Cluster is a cluster as Kubernetes' objects, before anything was planned.
@@ -39,11 +41,17 @@ type Cluster struct {
 	Others []runtime.Object
 
 	inFlight map[string]bool // nodes of claims that have none yet
+	// templates of pods by kind/namespace/name, and the gate that pods pass: units of
+	// CapacityBuffers are pods of no object of their own.
+	templates map[string]*corev1.PodTemplateSpec
+	gate      *gate
 
 	// What Kubernetes knows nothing of: pools, classes, claims in flight, types.
 	s     *snapshot.Snapshot
 	c     *catalog.Catalog
 	types map[string]map[string]*catalog.Resolved
+	// supplies are what pools could launch, by pool, as package worldtest sees it.
+	supplies map[string][]*worldtest.Supply
 }
 
 // Read makes a cluster of manifests. Kinds that are not Kubernetes' own come from the
@@ -94,10 +102,16 @@ func FromSnapshot(s *snapshot.Snapshot, c *catalog.Catalog) (*Cluster, error) {
 }
 
 func newCluster(objs []runtime.Object, s *snapshot.Snapshot, c *catalog.Catalog) (*Cluster, error) {
-	out := &Cluster{Pods: map[string]*corev1.Pod{}, inFlight: map[string]bool{}, s: s, c: c, types: map[string]map[string]*catalog.Resolved{}}
 	gate, err := newGate(objs)
 	if err != nil {
 		return nil, err
+	}
+	out := &Cluster{
+		Pods: map[string]*corev1.Pod{}, inFlight: map[string]bool{}, templates: map[string]*corev1.PodTemplateSpec{}, gate: gate,
+		s: s, c: c, types: map[string]map[string]*catalog.Resolved{}, supplies: worldtest.Supplies(s, c),
+	}
+	template := func(kind string, m metav1.ObjectMeta, t *corev1.PodTemplateSpec) {
+		out.templates[kind+"/"+cmp.Or(m.Namespace, metav1.NamespaceDefault)+"/"+m.Name] = t
 	}
 	claimed := map[string]bool{}
 	var pods []*corev1.Pod
@@ -116,6 +130,14 @@ func newCluster(objs []runtime.Object, s *snapshot.Snapshot, c *catalog.Catalog)
 			}
 			out.Pods[name(p)] = p
 			pods = append(pods, p)
+		case *corev1.PodTemplate:
+			template("PodTemplate", o.ObjectMeta, &o.Template)
+		case *appsv1.Deployment:
+			template("Deployment", o.ObjectMeta, &o.Spec.Template)
+		case *appsv1.StatefulSet:
+			template("StatefulSet", o.ObjectMeta, &o.Spec.Template)
+		case *appsv1.ReplicaSet:
+			template("ReplicaSet", o.ObjectMeta, &o.Spec.Template)
 		case *appsv1.DaemonSet:
 			if o.Namespace == "" {
 				o.Namespace = metav1.NamespaceDefault
@@ -146,6 +168,34 @@ func newCluster(objs []runtime.Object, s *snapshot.Snapshot, c *catalog.Catalog)
 	out.storage(pods)
 	out.namespaces(pods)
 	return out, nil
+}
+
+// pod finds the pod of a plan: one of the cluster's, or a unit of a CapacityBuffer
+// ("buffer/namespace/name/number"), which is a pod of the buffer's template.
+func (c *Cluster) pod(ref string) (*corev1.Pod, error) {
+	if p := c.Pods[ref]; p != nil {
+		return p, nil
+	}
+	parts := strings.Split(ref, "/")
+	if len(parts) != 4 || parts[0] != "buffer" {
+		return nil, fmt.Errorf("the plan speaks of pod %s, which does not exist", ref)
+	}
+	for i := range c.s.Buffers {
+		b := &c.s.Buffers[i]
+		if b.Namespace != parts[1] || b.Name != parts[2] {
+			continue
+		}
+		key := "PodTemplate/" + b.Namespace + "/" + b.PodTemplate
+		if b.Scalable != nil {
+			key = b.Scalable.Kind + "/" + b.Namespace + "/" + b.Scalable.Name
+		}
+		if t := c.templates[key]; t != nil {
+			return c.gate.admit(&corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: "buffer-" + b.Name + "-" + parts[3], Labels: t.Labels}, Spec: t.Spec,
+			})
+		}
+	}
+	return nil, fmt.Errorf("the plan speaks of %s, which nothing is known of", ref)
 }
 
 // storage adds what controllers do as soon as they see pods, claims and volumes.

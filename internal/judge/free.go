@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -199,9 +200,11 @@ func (c *Cluster) Settle(planner func(*snapshot.Snapshot, *catalog.Catalog) *pla
 	return out, nil
 }
 
-// placesOf gives the node or launch of every pod that a plan places.
+// placesOf gives the node or launch of every pod that a plan places; units of buffers
+// are room, and nobody's pods.
 func placesOf(p *plan.Plan) map[string]string {
 	out := map[string]string{}
+	defer maps.DeleteFunc(out, func(ref, _ string) bool { return strings.HasPrefix(ref, "buffer/") })
 	for i := range p.Launches {
 		for _, ref := range p.Launches[i].Pods {
 			out[ref] = p.Launches[i].Name
@@ -344,8 +347,9 @@ func (c *Cluster) tell(f *Free) {
 // pods are now.
 func (c *Cluster) observe(f *Free, s *snapshot.Snapshot, nodes []*corev1.Node) {
 	for _, n := range nodes {
-		t := c.typeOf(c.pool(n.Labels["karpenter.sh/nodepool"]).ClassRef.Name, n.Labels[corev1.LabelInstanceTypeStable])
-		node := snapshot.Node{Name: n.Name, ProviderID: "i-" + n.Name, Labels: n.Labels, Capacity: t.Capacity, Allocatable: t.Allocatable}
+		node := snapshot.Node{
+			Name: n.Name, ProviderID: "i-" + n.Name, Labels: n.Labels, Capacity: resources(n.Status.Capacity), Allocatable: resources(n.Status.Allocatable),
+		}
 		for _, taint := range n.Spec.Taints {
 			node.Taints = append(node.Taints, snapshot.Taint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect)})
 		}

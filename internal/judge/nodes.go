@@ -13,6 +13,7 @@ import (
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/snapshot"
+	"kerf.sh/kerf/internal/worldtest"
 )
 
 var epoch = time.Date(2026, 3, 4, 11, 0, 0, 0, time.UTC)
@@ -163,37 +164,29 @@ func (c *Cluster) coming(claim *snapshot.NodeClaim) *corev1.Node {
 // there is no such thing. What describes the machine comes from the machine, whatever
 // the plan says of it.
 func (c *Cluster) launched(l *plan.Launch, o plan.Offer) *corev1.Node {
-	pool := c.pool(l.NodePool)
-	t := c.typeOf(l.NodeClass, o.InstanceType)
-	if pool == nil || t == nil {
-		return nil
-	}
-	labels := maps.Clone(l.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	if was := c.typeOf(l.NodeClass, l.Chosen.InstanceType); was != nil {
-		for k := range was.Labels {
-			delete(labels, k)
+	for _, sup := range c.supplies[l.NodePool] {
+		if sup.Type != o.InstanceType || sup.Zone != o.Zone || sup.Capacity != o.CapacityType {
+			continue
 		}
+		labels := maps.Clone(l.Labels)
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		if was := c.typeOf(l.NodeClass, l.Chosen.InstanceType); was != nil {
+			for k := range was.Labels {
+				delete(labels, k)
+			}
+		}
+		return machine(l.Name, labels, sup)
 	}
-	return c.machine(l.Name, labels, pool, t, o)
+	return nil
 }
 
-// machine is a node of a pool: labels that the pool leaves open are given.
-func (c *Cluster) machine(name string, labels map[string]string, pool *snapshot.NodePool, t *catalog.Resolved, o plan.Offer) *corev1.Node {
-	maps.Copy(labels, t.Labels)
-	labels[zoneLabel], labels["karpenter.sh/capacity-type"] = o.Zone, o.CapacityType
-	delete(labels, "topology.k8s.aws/zone-id")
-	for _, f := range t.Type.Offerings {
-		if f.Zone == o.Zone && f.ZoneID != "" {
-			labels["topology.k8s.aws/zone-id"] = f.ZoneID
-		}
-	}
-	labels["karpenter.sh/nodepool"] = pool.Name
+// machine is a node of a supply, with labels that its pool leaves open.
+func machine(name string, labels map[string]string, sup *worldtest.Supply) *corev1.Node {
+	maps.Copy(labels, sup.Labels)
 	labels["karpenter.sh/registered"], labels["karpenter.sh/initialized"] = "true", "true"
-	maps.Copy(labels, pool.TemplateLabels)
-	return newNode(name, labels, settled(taints(pool.Taints), taints(pool.StartupTaints)), t.Capacity, t.Allocatable)
+	return newNode(name, labels, settled(taints(sup.Pool.Taints), taints(sup.Pool.StartupTaints)), sup.Size, sup.Alloc)
 }
 
 // attachLimit is the CSINode that the EBS driver makes of a new node: how many volumes

@@ -44,7 +44,7 @@ func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64, orders 
 	}
 	v := Verdict{Placed: len(pods), Daemons: len(daemons)}
 	r := rand.New(rand.NewPCG(seed, 2))
-	late := map[*corev1.Pod]bool{}
+	late := map[string]bool{}
 	for {
 		s, err := NewScheduler()
 		if err != nil {
@@ -69,7 +69,7 @@ func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64, orders 
 		s.Stop()
 		clear(late)
 		for _, l := range left {
-			late[c.Pods[name(l.pod)]] = true
+			late[name(l.pod)] = true
 		}
 	}
 }
@@ -77,7 +77,7 @@ func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64, orders 
 // reorder makes the n-th order of pods: by name; those with the most rules about other
 // pods first; those with the fewest first; then any, those that were left the last time
 // before all others.
-func reorder(pods []step, n int, late map[*corev1.Pod]bool, r *rand.Rand) {
+func reorder(pods []step, n int, late map[string]bool, r *rand.Rand) {
 	switch n {
 	case 0:
 		return
@@ -92,7 +92,7 @@ func reorder(pods []step, n int, late map[*corev1.Pod]bool, r *rand.Rand) {
 		return
 	}
 	rank := func(s step) int {
-		if late[s.pod] {
+		if late[name(s.pod)] {
 			return 0
 		}
 		return 1
@@ -132,9 +132,9 @@ func (c *Cluster) steps(p *plan.Plan, nodes []*corev1.Node) (daemons, pods []ste
 		to[d.Pod] = d.To
 	}
 	for ref, node := range to {
-		pod := c.Pods[ref]
-		if pod == nil {
-			return nil, nil, fmt.Errorf("the plan speaks of pod %s, which does not exist", ref)
+		pod, err := c.pod(ref)
+		if err != nil {
+			return nil, nil, err
 		}
 		pods = append(pods, step{pod: pod, node: node})
 	}

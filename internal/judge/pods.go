@@ -30,6 +30,19 @@ func resourceList(r snapshot.Resources) corev1.ResourceList {
 	return out
 }
 
+// resources is the way back.
+func resources(l corev1.ResourceList) snapshot.Resources {
+	var out snapshot.Resources
+	for name, q := range l {
+		v := q.Value()
+		if name == corev1.ResourceCPU {
+			v = q.MilliValue()
+		}
+		out = out.With(string(name), v)
+	}
+	return out
+}
+
 // podOf writes a pod of a snapshot as an object; one container asks for everything.
 func podOf(p *snapshot.Pod) *corev1.Pod {
 	out := &corev1.Pod{

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -42,7 +41,6 @@ func (c *Cluster) Missed(s *Scheduler, p *plan.Plan, launched []*corev1.Node) (m
 			}
 		}
 	}
-	supplies := worldtest.Supplies(c.s, c.c)
 	for _, v := range p.Verdicts {
 		ref, ok := strings.CutPrefix(v.Object, "pod/")
 		pod := c.Pods[ref]
@@ -64,7 +62,7 @@ func (c *Cluster) Missed(s *Scheduler, p *plan.Plan, launched []*corev1.Node) (m
 			if !slices.Contains(ruled, pv.Code) {
 				continue
 			}
-			for _, sup := range supplies[pv.NodePool] {
+			for _, sup := range c.supplies[pv.NodePool] {
 				asked++
 				if c.runsOn(s, pod, sup) {
 					missed = append(missed, fmt.Sprintf("pod %s could run on a new node of %s (%s): %s %s %s", ref, pv.NodePool, pv.Code, sup.Type, sup.Zone, sup.Capacity))
@@ -82,18 +80,13 @@ func (c *Cluster) Missed(s *Scheduler, p *plan.Plan, launched []*corev1.Node) (m
 // runsOn reports whether the pod could run on a new node of the supply, its daemonset
 // pods being there first. Labels that the pool leaves open are what the pod selects.
 func (c *Cluster) runsOn(s *Scheduler, pod *corev1.Pod, sup *worldtest.Supply) bool {
-	t := c.typeOf(sup.Pool.ClassRef.Name, sup.Type)
-	if t == nil {
-		return false
-	}
 	labels := map[string]string{}
 	for _, r := range sup.Pool.Requirements {
 		if v, ok := pod.Spec.NodeSelector[r.Key]; ok && (r.Operator == "Exists" || r.Operator == "In" && slices.Contains(r.Values, v)) {
 			labels[r.Key] = v
 		}
 	}
-	maps.Copy(labels, sup.Labels)
-	n := c.machine(hypothetical, labels, sup.Pool, t, plan.Offer{InstanceType: sup.Type, Zone: sup.Zone, CapacityType: sup.Capacity})
+	n := machine(hypothetical, labels, sup)
 	c.join(s, n)
 	var came []*corev1.Pod
 	for _, d := range c.daemons(n) {
