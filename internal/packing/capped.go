@@ -308,12 +308,14 @@ func (s *solver) packCapped(g *group, count []int) ([]pattern, float64) {
 	if !f.begin(y) {
 		return nil, 0
 	}
+	f.recall()
 	f.optimize(fillPasses, false)
 	f.narrow()
 	f.optimize(fillPasses, s.hurry == 1)
 	f.forget()
 	lp := f.value()
 	f.remember()
+	f.record()
 	root := f.save()
 	f.dive(0)
 	if s.hurry > 1 {
@@ -339,6 +341,34 @@ func (f *fillings) remember() {
 	}
 	for c, v := range f.pi {
 		f.s.pis[f.g.classes[c]] = v
+	}
+}
+
+// known are contents that served well for a group, for the next one that needs the same
+// under the same rules: the same pods in another zone.
+type known struct {
+	need     []int64
+	most     []int32
+	contents [][]int32
+}
+
+func (f *fillings) record() {
+	k := known{need: f.g.need, most: f.g.most}
+	for j := range f.cols {
+		k.contents = append(k.contents, f.cols[j].a)
+	}
+	f.s.known = k
+}
+
+func (f *fillings) recall() {
+	k := &f.s.known
+	if !slices.Equal(k.need, f.g.need) || !slices.Equal(k.most, f.g.most) {
+		return
+	}
+	for _, a := range k.contents {
+		if f.g.permits(a) {
+			f.add(a)
+		}
 	}
 }
 

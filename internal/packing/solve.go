@@ -49,6 +49,7 @@ type solver struct {
 	capsOf  [][]capRef // by class; nil without caps
 	carried [][]int32  // by cap: what existing nodes carry, once that changed
 	most    []int32    // by class: the most of it on one new node
+	known   known      // contents found for the last group under rules
 }
 
 // pnode is a node the plan opens.
