@@ -111,9 +111,12 @@ func hull(items []item) []corner {
 // cut bounds what items from i on and fluids are worth in a room.
 func (ch *chest) cut(i int, room []int64) float64 {
 	least := math.Inf(1)
+	cpu, mem := float64(room[0]), float64(room[1])
 	for k := range ch.corners[i] {
 		c := &ch.corners[i][k].price
-		least = min(least, float64(c[0]*float64(room[0]))+float64(c[1]*float64(room[1])))
+		if v := float64(c[0]*cpu) + float64(c[1]*mem); v < least {
+			least = v
+		}
 	}
 	return least
 }
