@@ -23,15 +23,13 @@ func Tags(tags map[string]string) []types.Tag {
 
 // Input is the request that makes a template. The template itself is tagged, and so is
 // what it makes that a fleet request cannot tag: network interfaces, and spot requests
-// where there are any.
+// where there are any. It has no token: the name is the content, so a second pass that makes
+// it is told that it exists, and one that was collected can be made again.
 func Input(t *launch.Template) *ec2.CreateLaunchTemplateInput {
 	return &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String(t.Name),
 		LaunchTemplateData: data(t),
-		// The name is the content, so it serves as the token: two passes that make the
-		// same template at once make one.
-		ClientToken:       aws.String(t.Name),
-		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: Tags(t.Tags)}},
+		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: Tags(t.Tags)}},
 	}
 }
 
