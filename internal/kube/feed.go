@@ -21,6 +21,7 @@ type Feed struct{ r *reader }
 
 // feed reads a source that feeds objects.
 func (r *reader) feed(src Source) error {
+	r.fed = true
 	if err := src.Feed(&Feed{r: r}); err != nil {
 		return fmt.Errorf("read %s: %w", src.Name, err)
 	}

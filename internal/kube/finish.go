@@ -18,7 +18,7 @@ func (r *reader) finish() error {
 	r.admit()
 	r.planWorkloads()
 	r.take() // pods of workloads that were planned just now
-	if len(s.NodeClaims) > 0 && len(s.Nodes) == 0 {
+	if len(s.NodeClaims) > 0 && len(s.Nodes) == 0 && !r.fed {
 		s.Incomplete = append(s.Incomplete, "NodeClaims were read but not a single Node: save the nodes too")
 	}
 	s.Normalize()

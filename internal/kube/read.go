@@ -97,6 +97,7 @@ type reader struct {
 	// unadmitted is what that says of its objects before admission.
 	unadmitted []snapshot.Unadmitted
 	over       *overlay // nil: this is a reading as it is
+	fed        bool     // a source has fed objects, and says itself what is missing
 	living     bool     // what is read comes from a cluster: nobody is there to correct it
 }
 

@@ -157,6 +157,9 @@ func implausible(got []outcome) []string {
 	empty("Namespace", "though every cluster has some")
 	if claims := n["NodeClaim"]; claims > 0 {
 		because := "though there are " + count(claims, "NodeClaim")
+		if claims == 1 {
+			because = "though there is 1 NodeClaim"
+		}
 		for _, kind := range []string{"Node", "Pod", "NodePool", "EC2NodeClass"} {
 			empty(kind, because)
 		}
