@@ -157,7 +157,9 @@ func (s *solver) bound(sigs []int, inLaunch []int64, live func(int) bool) Bound 
 	}
 	// Closer bounds are worth their search only where there is something to close.
 	if price := s.priceOf(sigs); price > b.Total+b.Total/500 {
-		s.wholeNodes(&b, caps, prices)
+		if s.nodesOf(sigs) <= wholeMost {
+			s.wholeNodes(&b, caps, prices)
+		}
 		s.contentsBound(&b, sigs, inLaunch, caps, prices)
 		s.groupsBound(&b, sigs, inLaunch, live)
 	}

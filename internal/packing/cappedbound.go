@@ -46,3 +46,18 @@ func (s *solver) fewPods(caps []int64, sigs []int, inLaunch []int64) {
 		}
 	}
 }
+
+// wholeMost is up to how many nodes choices of whole nodes are searched for a bound: of
+// more there are too many.
+const wholeMost = 16
+
+// nodesOf is how many nodes hold classes of some signatures.
+func (s *solver) nodesOf(sigs []int) int {
+	n := 0
+	for _, node := range s.nodes {
+		if slices.Contains(sigs, s.sigOf[node.contents[0].Class]) {
+			n++
+		}
+	}
+	return n
+}
