@@ -17,6 +17,10 @@ func (s *step) startRemoval() bool {
 	if why == "" {
 		return false
 	}
+	if r.Phase == Launched && len(s.o.Nodes) == 0 && !s.o.NodesComplete {
+		s.wait(pollFast) // pods may be there already: the write of the registration may be lost
+		return true
+	}
 	if r.DeletingSince.IsZero() {
 		r.DeletingSince = s.now
 		if o := s.o.Object; o != nil && !o.Deleting.IsZero() {
@@ -26,7 +30,8 @@ func (s *step) startRemoval() bool {
 	r.Deadline = s.deadline()
 	s.reason(why, message)
 	s.remark(why, message)
-	if r.Phase == Intended && r.Attempt == "" || r.Node == "" || why == ReasonInstanceGone || why == ReasonInstanceTerminated {
+	registered := r.Node != "" || slices.ContainsFunc(s.o.Nodes, func(n Node) bool { return n.Labels[LabelRegistered] == "true" })
+	if !registered || why == ReasonInstanceGone || why == ReasonInstanceTerminated {
 		s.enter(Terminating)
 		return true
 	}
@@ -52,7 +57,7 @@ func (s *step) removal() (reason, message string) {
 	if i := s.o.Instance; i != nil && i.ID == r.Instance.ID && r.Instance.ID != "" && (i.State == "terminated" || i.State == "shutting-down") {
 		return ReasonInstanceTerminated, "instance " + i.ID + " is " + i.State
 	}
-	if r.InstanceGone.Gone(s.now) && s.now.Sub(r.LaunchedAt) >= InstanceGrace && !s.nodeReady() {
+	if r.InstanceGone.Gone(s.now) && !s.nodeReady() {
 		return ReasonInstanceGone, "EC2 does not know instance " + r.Instance.ID + " any more"
 	}
 	return "", ""
@@ -114,7 +119,7 @@ func (s *step) drain() {
 	}
 	past := !r.Deadline.IsZero() && !s.now.Before(r.Deadline)
 	ended := s.o.Instance != nil && s.o.Instance.ID == r.Instance.ID && (s.o.Instance.State == "terminated" || s.o.Instance.State == "shutting-down")
-	gone := r.InstanceGone.Gone(s.now) && s.now.Sub(r.LaunchedAt) >= InstanceGrace && !s.nodeReady()
+	gone := r.InstanceGone.Gone(s.now) && !s.nodeReady()
 	empty := s.o.PodsComplete && s.o.Pods == 0 && s.now.Sub(r.DeletingSince) >= DrainMin
 	nodeGone := s.o.NodesComplete && len(s.o.Nodes) == 0
 	switch {
@@ -188,7 +193,7 @@ func (s *step) instanceEnded() bool {
 	if i := s.o.Instance; i != nil && i.ID == r.Instance.ID {
 		return i.State == "terminated"
 	}
-	return r.InstanceGone.Gone(s.now) && s.now.Sub(r.LaunchedAt) >= InstanceGrace
+	return r.InstanceGone.Gone(s.now)
 }
 
 // changed reports whether a record has to be saved. A next look that was only put off a

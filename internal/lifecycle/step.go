@@ -86,7 +86,8 @@ type Node struct {
 type Effect interface{ effect() }
 
 type (
-	// CreateObject creates the NodeClaim of the record, with the finalizer.
+	// CreateObject creates the NodeClaim of the record, with the finalizer. The UID that it
+	// gets goes into the record; one that is there already is taken as it is.
 	CreateObject struct{ Claim string }
 	// DeleteObject deletes the NodeClaim; its finalizer keeps it until the end.
 	DeleteObject struct{ Claim, UID string }
@@ -200,7 +201,8 @@ func (s *step) absences() {
 		return
 	}
 	there = s.o.Instance != nil && s.o.Instance.ID == r.Instance.ID
-	if there || s.o.InstancesComplete {
+	// While it is young, EC2 may not have heard of it: that says nothing, later either.
+	if there || s.o.InstancesComplete && s.now.Sub(r.LaunchedAt) >= InstanceGrace {
 		r.InstanceGone = r.InstanceGone.Seen(there, s.now)
 	}
 }
