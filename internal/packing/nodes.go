@@ -218,7 +218,7 @@ func (s *solver) close(n *pnode) bool {
 			if left == 0 {
 				break
 			}
-			if o == n || o.dead || s.room(o, s.p.Classes[cc.Class].Need) == 0 {
+			if o == n || o.dead || s.uphill && o.level < n.level || s.room(o, s.p.Classes[cc.Class].Need) == 0 {
 				continue
 			}
 			u := undo{o, o.offers, slices.Clone(o.use), slices.Clone(o.contents)}

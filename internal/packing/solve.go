@@ -17,6 +17,13 @@ func Solve(p *Problem) *Result {
 		for s.improve() && sumOf(s.left) > 0 {
 			s.open()
 		}
+		for n := 0; n < maxHeavier && s.heavier(); n++ {
+			s.open()
+			for s.improve() && sumOf(s.left) > 0 {
+				s.open()
+			}
+		}
+		s.fillLeft()
 	}
 	return s.result()
 }
@@ -38,6 +45,7 @@ type solver struct {
 	limits   bool
 	work     int64
 	hurry    int64            // divides the effort of one search, where many follow
+	uphill   bool             // nodes give no pods to lighter ones any more
 	settled  bool             // the last search for choices of nodes left no cheaper one untried
 	pis      map[int]float64  // by class: price of a pod in the first program over contents
 	rank     [][]int          // by template: offers, best first
