@@ -23,15 +23,21 @@ func drawnWorld(t testing.TB, w *worldtest.World) world {
 // world that fails.
 func checkDrawn(t *testing.T, seeds uint64, p property) {
 	t.Helper()
-	checkWorlds(t, seeds, worldtest.Draw, p)
+	checkWorlds(t, seeds, worldtest.Draw, p, nil)
 }
 
-func checkWorlds(t *testing.T, seeds uint64, draw func(uint64) *worldtest.World, p property) {
+func checkWorlds(t *testing.T, seeds uint64, draw func(uint64) *worldtest.World, p property, open map[uint64]string) {
 	t.Helper()
 	failed := 0
 	for seed := range seeds {
 		w := draw(seed)
 		bad := p(drawnWorld(t, w), real)
+		if why := open[seed]; why != "" {
+			if len(bad) == 0 {
+				t.Logf("seed %d passes: it is no longer so that %s", seed, why)
+			}
+			continue
+		}
 		if len(bad) == 0 {
 			continue
 		}
@@ -47,8 +53,14 @@ func checkWorlds(t *testing.T, seeds uint64, draw func(uint64) *worldtest.World,
 	}
 }
 
+// open are the worlds of TestPropertyDrawnRules that are not planned right yet, and what
+// is wrong. Take a world off when the test says that it passes.
+var open = map[uint64]string{}
+
 // No rule is broken in worlds where rules meet.
-func TestPropertyDrawnRules(t *testing.T) { checkDrawn(t, drawnSeeds, rules) }
+func TestPropertyDrawnRules(t *testing.T) {
+	checkWorlds(t, drawnSeeds, worldtest.Draw, rules, open)
+}
 
 // The order of the input changes nothing there either.
 func TestPropertyDrawnOrder(t *testing.T) { checkDrawn(t, drawnSeeds, order) }

@@ -155,39 +155,64 @@ func (b *board) patient(order []seating) []seating {
 	}
 }
 
-// careful places each time the pod after which the fewest others are refused that could
-// have been placed before.
+// careful places each time the pod after which the others are the least in the way of
+// each other; of equal ones, one that has spread constraints.
 func (b *board) careful(order []seating) []seating {
+	slices.SortStableFunc(order, func(a, c seating) int { return -cmp.Compare(len(a.pod.Spec.Spread), len(c.pod.Spec.Spread)) })
 	for {
-		var ready []seating
-		for _, s := range order {
-			if b.refuses(s.pod, s.at) == "" {
-				ready = append(ready, s)
+		best, least := -1, 0
+		for i, s := range order {
+			if b.refuses(s.pod, s.at) != "" {
+				continue
 			}
-		}
-		best, harm := -1, 0
-		for i, s := range ready {
 			s.at.pods = append(s.at.pods, s.pod)
-			n := 0
-			for k, o := range ready {
-				if k != i && (best < 0 || n < harm) && b.refuses(o.pod, o.at) != "" {
-					n++
+			excess := 0
+			for k, o := range order {
+				if k != i && (best < 0 || excess < least) {
+					excess += b.excess(o.pod, o.at)
 				}
 			}
 			s.at.pods = s.at.pods[:len(s.at.pods)-1]
-			if best < 0 || n < harm {
-				best, harm = i, n
-			}
-			if harm == 0 {
-				break
+			if best < 0 || excess < least {
+				best, least = i, excess
 			}
 		}
 		if best < 0 {
 			return order
 		}
-		ready[best].at.pods = append(ready[best].at.pods, ready[best].pod)
-		order = slices.DeleteFunc(order, func(s seating) bool { return s == ready[best] })
+		order[best].at.pods = append(order[best].at.pods, order[best].pod)
+		order = slices.Delete(order, best, best+1)
 	}
+}
+
+// excess is by how much a placement is refused: by how many pods a domain has too many,
+// or 1.
+func (b *board) excess(p *snapshot.Pod, at *site) int {
+	n := 0
+	for i := range p.Spec.Spread {
+		c := &p.Spec.Spread[i]
+		domain, ok := labelValue(at.labels, c.TopologyKey)
+		if c.WhenUnsatisfiable == "ScheduleAnyway" || !ok || b.skip[aboutSpread] {
+			continue
+		}
+		counts := b.counts(p, c, p.Spec.Spread)
+		if b.reach != nil {
+			for _, d := range b.reach(p, c) {
+				counts[d] += 0
+			}
+		}
+		least := -1
+		for _, k := range counts {
+			if least < 0 || k < least {
+				least = k
+			}
+		}
+		n += max(0, counts[domain]+1-max(0, least)-int(c.MaxSkew))
+	}
+	if n == 0 && b.refuses(p, at) != "" {
+		return 1
+	}
+	return n
 }
 
 // orders is how many orders are tried before those with more thought; pods that wait for others

@@ -97,6 +97,9 @@ func TestBoard(t *testing.T) {
 		{"spread: those that do not mind come last", "pod lead labels=app=lead\npod db labels=tier=x near=zone:app=lead\npod web count=7 labels=tier=x spread=zone:1:hard:tier=x",
 			"lead=z-a db=z-a web-1=z-a web-2=z-a web-3=z-a web-4=z-b web-5=z-b web-6=z-c web-7=z-c", ""},
 
+		{"spread: those that do not mind come first where that helps", "pod o node=a labels=tier=x\npod db count=2 labels=tier=x\npod end count=2 labels=tier=x\npod web count=5 labels=tier=x spread=zone:1:hard:tier=x",
+			"web-1=z-c web-2=z-c web-3=z-c web-4=z-a web-5=z-a end-1=z-a end-2=z-a db-1=z-b db-2=z-b", ""},
+
 		{"affinity: first of its kind", web + "near=zone:app=web", "web-1=z-a web-2=z-a/2", ""},
 		{"affinity: parted", web + "near=zone:app=web", "web-1=z-a web-2=z-b", "affinity: no pod that it wants"},
 		{"affinity: to a pod that runs", web + "near=zone:app=db\npod db node=b labels=app=db", "web-1=z-b web-2=b", ""},

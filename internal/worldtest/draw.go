@@ -14,7 +14,7 @@ import (
 // matters; World.Rules says which rules those are, World.Without forgets one, and
 // World.Text is the world in lines. All of Rules occur, each in many seeds.
 func Draw(seed uint64) *World {
-	g := &gen{r: rand.New(rand.NewPCG(seed, 0x6b657266))}
+	g := newGen(seed, 0x6b657266)
 	g.ground()
 	// Small worlds are easy to read; in large ones rules meet.
 	want := 1 + g.r.IntN(3)
@@ -30,22 +30,20 @@ func Draw(seed uint64) *World {
 	if g.pods == 0 {
 		g.workload(g.app(), 1+g.r.IntN(4))
 	}
-	slices.SortStableFunc(g.lines, func(a, b drawnLine) int { return cmp.Compare(kindRank(a), kindRank(b)) })
-	return drawn(g.lines)
+	return g.done()
 }
 
 // DrawOne makes a world of one scene, the one that is about the rule.
 func DrawOne(seed uint64, rule Rule) *World {
-	g := &gen{r: rand.New(rand.NewPCG(seed, 0x6f6e65))}
+	g := newGen(seed, 0x6f6e65)
 	g.ground()
 	i := slices.IndexFunc(scenes, func(s scene) bool { return s.rule == rule })
 	g.play(scenes[i])
-	slices.SortStableFunc(g.lines, func(a, b drawnLine) int { return cmp.Compare(kindRank(a), kindRank(b)) })
-	return drawn(g.lines)
+	return g.done()
 }
 
 // hand is how many scenes a seed is dealt.
-const hand = 10
+const hand = 12
 
 // deal returns the scenes of a seed: seeds in a row go through all of them again and
 // again, each time in another order, so that none is rare.
@@ -97,8 +95,22 @@ type gen struct {
 	lines []drawnLine
 	types []string // of the catalogue
 	names int      // for apps, claims and the like
+	gates map[string]bool
 
 	pods, nodes, pools int
+}
+
+func newGen(seed, kind uint64) *gen {
+	return &gen{r: rand.New(rand.NewPCG(seed, kind)), gates: map[string]bool{}}
+}
+
+// done is the world.
+func (g *gen) done() *World {
+	if len(g.gates) > 0 {
+		g.line("settings gates=" + strings.Join(sortedKeys(g.gates), ","))
+	}
+	slices.SortStableFunc(g.lines, func(a, b drawnLine) int { return cmp.Compare(kindRank(a), kindRank(b)) })
+	return drawn(g.lines)
 }
 
 func (g *gen) play(s scene) {
@@ -111,7 +123,7 @@ func (g *gen) play(s scene) {
 // kindRank orders lines: what others refer to comes first.
 func kindRank(l drawnLine) int {
 	kind, _, _ := strings.Cut(l[0].text, " ")
-	return slices.Index([]string{"catalog", "type", "settings", "class", "pool", "namespace", "limitrange", "runtimeclass", "daemonset",
+	return slices.Index([]string{"catalog", "type", "reservation", "settings", "class", "pool", "overlay", "template", "buffer", "namespace", "limitrange", "runtimeclass", "daemonset",
 		"storageclass", "pv", "pvc", "node", "claim", "csinode", "attachment", "pdb", "pod"}, kind)
 }
 

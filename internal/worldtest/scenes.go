@@ -11,7 +11,7 @@ var scenes = []scene{
 	{"spread-hostname", 6, 1, 0, spreadHostname, true},
 	{"spread-capacity-type", 6, 0, 0, spreadCapacityType, false},
 	{"spread-label", 6, 0, 1, spreadLabel, false},
-	{"spread-two-keys", 7, 0, 0, spreadTwice, false},
+	{"spread-two-keys", 7, 0, 0, spreadTwice, true},
 	{"spread-min-domains", 5, 0, 0, spreadMinDomains, false},
 	{"spread-node-affinity-policy", 5, 1, 0, spreadAffinityPolicy, false},
 	{"spread-node-taints-policy", 5, 1, 1, spreadTaintsPolicy, false},
@@ -20,7 +20,7 @@ var scenes = []scene{
 	{"spread-terminating-pods", 1, 2, 0, spreadGone("deleting"), true},
 	{"spread-finished-pods", 1, 2, 0, spreadGone("phase=Succeeded"), true},
 	{"affinity-zone-self", 5, 2, 0, nearZoneSelf, true},
-	{"affinity-hostname-self", 4, 2, 0, nearHostnameSelf, false},
+	{"affinity-hostname-self", 4, 2, 0, nearHostnameSelf, true},
 	{"affinity-zone-running", 5, 1, 0, nearRunning, false},
 	{"affinity-hostname-running", 2, 1, 0, nearRunningHostname, true},
 	{"affinity-zone-pending", 6, 0, 0, nearPending, true},
@@ -29,8 +29,8 @@ var scenes = []scene{
 	{"anti-affinity-zone-self", 4, 0, 0, awayZoneSelf, false},
 	{"anti-affinity-zone-running", 4, 2, 0, awayRunning, false},
 	{"anti-affinity-pending", 6, 0, 0, awayPending, false},
-	{"anti-affinity-symmetric-zone", 4, 2, 0, awaySymmetric, false},
-	{"anti-affinity-symmetric-hostname", 3, 1, 0, awaySymmetricHostname, false},
+	{"anti-affinity-symmetric-zone", 4, 2, 0, awaySymmetric, true},
+	{"anti-affinity-symmetric-hostname", 3, 1, 0, awaySymmetricHostname, true},
 	{"anti-affinity-namespaces", 3, 2, 0, awayNamespaces, false},
 	{"affinity-namespace-selector", 3, 1, 0, nearNamespaceSelector, false},
 	{"anti-affinity-namespace-selector", 3, 2, 0, awayNamespaceSelector, false},
@@ -83,6 +83,13 @@ var scenes = []scene{
 	{"node-unmanaged", 3, 1, 0, unmanaged, false},
 	{"pod-nominated", 2, 2, 0, nominated, true},
 	{"scheduling-gate", 2, 0, 0, gated, false},
+
+	{"reserved-capacity", 3, 0, 1, reservedFirst, true},
+	{"reserved-capacity-count", 3, 0, 1, reservedCount, true},
+	{"node-overlay-price", 3, 0, 1, overlayPrice, false},
+	{"node-overlay-capacity", 3, 0, 1, overlayCapacity, false},
+	{"capacity-buffer", 4, 0, 0, capacityBuffer, false},
+	{"pool-static-launches", 2, 0, 1, staticLaunches, false},
 }
 
 // Scenes about volumes.
@@ -159,12 +166,13 @@ func volumeAttachLimit(g *gen, rule Rule) {
 // A volume that is still attached, of a pod that is no longer there.
 func volumeAttachment(g *gen, rule Rule) {
 	zone := g.zone()
-	n := g.node(zone, g.sort(), room(900))
+	taint, tolerates := g.own()
+	n := g.node(zone, g.sort(), room(900), taint)
 	g.line("csinode "+n, "limits="+ebsDriver+":1")
 	g.line("pv pv-left-"+n, "zone="+zone)
 	g.line(by(rule, "attachment att-%s", n), "node="+n, "volume=pv-left-"+n)
 	_, v := g.claim("zone=" + zone)
-	g.workload(g.app(), 1, g.small(), v)
+	g.workload(g.app(), 1, g.small(), v, tolerates)
 }
 
 // A claim that several pods use is attached once.

@@ -1,10 +1,7 @@
 package worldtest
 
 import (
-	"cmp"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strings"
 )
 
@@ -12,7 +9,7 @@ import (
 // under rules about other pods, up to three instance types, two zones, one NodePool.
 // Nodes that exist are full, and their pods count.
 func DrawTiny(seed uint64) *World {
-	g := &gen{r: rand.New(rand.NewPCG(seed, 0x74696e79))}
+	g := newGen(seed, 0x74696e79)
 	types := []string{"c5.large", "m5.large", "c5.xlarge", "m5.xlarge", "m5.2xlarge"}
 	g.r.Shuffle(len(types), func(i, k int) { types[i], types[k] = types[k], types[i] })
 	g.line("catalog", "only="+strings.Join(types[:g.between(1, 3)], ","), g.zonePrices())
@@ -30,8 +27,7 @@ func DrawTiny(seed uint64) *World {
 		}
 		g.workload(apps[0], n, append(options, fmt.Sprintf("cpu=%dm mem=%dMi", 100*g.between(1, 18), 256*g.between(1, 12)))...)
 	}
-	slices.SortStableFunc(g.lines, func(a, b drawnLine) int { return cmp.Compare(kindRank(a), kindRank(b)) })
-	return drawn(g.lines)
+	return g.done()
 }
 
 // term is a rule of an app about its own pods or others.

@@ -186,6 +186,9 @@ func (j *judge) reachable(p *snapshot.Pod, c *snapshot.TopologySpread, broad boo
 	}
 	for _, name := range sortedKeys(j.pools) {
 		v := j.pools[name]
+		if v.pool.Replicas != nil {
+			continue // a static pool launches none for pods
+		}
 		for _, sup := range v.supplies {
 			for _, labels := range labelings(sup, []*snapshot.Pod{p}) {
 				if broad && c.NodeAffinityPolicy != "Ignore" && !selects(&p.Spec, labels, "") ||
