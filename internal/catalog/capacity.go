@@ -84,11 +84,7 @@ type overhead struct {
 // Custom.
 func (m *classModel) overhead(t *InstanceType, capacity snapshot.Resources) overhead {
 	o := overhead{
-		kube: snapshot.Resources{
-			CPU:       kubeReservedCPU(t.VCPU),
-			Memory:    mulClamp(mulClamp(11, capacity.Pods)+255, mib),
-			Ephemeral: 1 << 30,
-		},
+		kube:   kubeReserved(t, capacity.Pods),
 		system: m.system.amount,
 		eviction: snapshot.Resources{
 			Memory:    m.evictMemory.of(capacity.Memory),
@@ -102,6 +98,15 @@ func (m *classModel) overhead(t *InstanceType, capacity snapshot.Resources) over
 	}
 	return o
 }
+
+func kubeReserved(t *InstanceType, pods int64) snapshot.Resources {
+	return snapshot.Resources{CPU: kubeReservedCPU(t.VCPU), Memory: mulClamp(mulClamp(11, pods)+255, mib), Ephemeral: 1 << 30}
+}
+
+// KubeReserved is what the kubelet of a node of the type keeps for itself where the class
+// does not say (spec.kubelet.kubeReserved): the node has to be started with it, so that
+// its allocatable is the one that was planned with.
+func (r *Resolved) KubeReserved() snapshot.Resources { return kubeReserved(r.Type, r.Capacity.Pods) }
 
 // reservedResources are the resources that reservations take from.
 var reservedResources = [...]string{snapshot.CPU, snapshot.EphemeralStorage, snapshot.Memory}

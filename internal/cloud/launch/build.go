@@ -12,8 +12,8 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// buckets sorts offers by the template that their type needs: image, pods, EFA
-// interfaces and reservation decide it (S-16: one template for each architecture).
+// buckets sorts offers by the template that their type needs: image, pods, what the
+// kubelet reserves, EFA interfaces and reservation decide it (S-16: one template for each architecture).
 type buckets struct {
 	in        *Input
 	ct        string
@@ -39,7 +39,7 @@ func (b *buckets) add(o plan.Offer) (bool, error) {
 	if o.CapacityType == catalog.Reserved {
 		r = b.in.reservation(o.ReservationID)
 	}
-	key := fmt.Sprintf("%s/%d/%d/%s", t.ImageID, t.MaxPods, efa, o.ReservationID)
+	key := fmt.Sprintf("%s/%d/%d/%s/%v", t.ImageID, t.MaxPods, efa, o.ReservationID, t.KubeReserved)
 	i, ok := b.at[key]
 	if !ok {
 		if len(b.templates) == maxTemplates {
@@ -71,7 +71,7 @@ func (b *buckets) add(o plan.Offer) (bool, error) {
 func (in *Input) template(t Type, efa int32, ct string, r *nodeclass.Reservation) (Template, error) {
 	spec := &in.Class.Spec
 	text, err := userdata.Render(userdata.Input{
-		Family: in.Class.Family, Cluster: in.Cluster, Kubelet: in.Class.Kubelet, MaxPods: t.MaxPods,
+		Family: in.Class.Family, Cluster: in.Cluster, Kubelet: in.Class.Kubelet, MaxPods: t.MaxPods, KubeReserved: t.KubeReserved,
 		Labels: in.labels(ct), Taints: in.taints(), RAID0: spec.InstanceStorePolicy == "RAID0", User: spec.UserData,
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -26,6 +27,22 @@ type Type struct {
 	ImageID string // the image that boots it (catalog.Resolved.Image)
 	MaxPods int64
 	EFA     int32 // interfaces that can be EFA
+	// KubeReserved is what the planner took off for the kubelet, as quantities; the node
+	// is started with it.
+	KubeReserved map[string]string
+}
+
+// TypeOf is a type as the planner resolved it under the class.
+func TypeOf(r *catalog.Resolved) Type {
+	reserved := r.KubeReserved()
+	out := Type{
+		Name: r.Type.Name, ImageID: r.Image, MaxPods: r.Capacity.Pods, EFA: int32(min(r.Capacity.Get(catalog.EFA), math.MaxInt32)),
+		KubeReserved: map[string]string{},
+	}
+	for _, name := range []string{snapshot.CPU, snapshot.Memory, snapshot.EphemeralStorage} {
+		out.KubeReserved[name] = snapshot.FormatQuantity(name, reserved.Get(name))
+	}
+	return out
 }
 
 // Input is one attempt to launch: nodes that are all alike.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/cloud/launch"
 	"kerf.sh/kerf/internal/cloud/nodeclass"
 	"kerf.sh/kerf/internal/plan"
@@ -240,6 +241,25 @@ func TestBadClass(t *testing.T) {
 		var no *nodeclass.Refusal
 		if !errors.As(err, &no) || !strings.Contains(no.Message, want) {
 			t.Errorf("%s: %v; want a refusal that blames %s", spec, err, want)
+		}
+	}
+}
+
+// TestNodeIsAsPlanned: what the planner took off for pods and kubelet, the node is told.
+func TestNodeIsAsPlanned(t *testing.T) {
+	r := &catalog.Resolved{Type: &catalog.InstanceType{Name: "m5.large", VCPU: 2}, Image: "ami-amd"}
+	r.Capacity.Pods = 29
+	r.Capacity.Extended = map[string]int64{catalog.EFA: 1}
+	got := launch.TypeOf(r)
+	want := launch.Type{Name: "m5.large", ImageID: "ami-amd", MaxPods: 29, EFA: 1, KubeReserved: map[string]string{"cpu": "70m", "memory": "574Mi", "ephemeral-storage": "1Gi"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatalf("type (-want +got):\n%s", d)
+	}
+	in := input(t, al2023, offer("m5.large", "a", "spot", 1))
+	in.Types["m5.large"] = got
+	for _, text := range []string{"maxPods: 29", "memory: 574Mi", "cpu: 70m", "ephemeral-storage: 1Gi"} {
+		if data := mustPlan(t, in).Templates[0].UserData; !strings.Contains(data, text) {
+			t.Errorf("user data has no %q:\n%s", text, data)
 		}
 	}
 }

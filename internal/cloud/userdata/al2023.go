@@ -62,6 +62,9 @@ func (in *Input) al2023() (string, error) {
 	if dns := in.dns(); len(dns) > 0 {
 		config["clusterDNS"] = dns
 	}
+	if len(in.Kubelet.KubeReserved) > 0 {
+		config["kubeReserved"] = in.Kubelet.KubeReserved
+	}
 	if in.MaxPods > 0 {
 		config["maxPods"] = in.MaxPods
 	}

@@ -35,7 +35,10 @@ type Input struct {
 	Kubelet nodeclass.Kubelet
 	// MaxPods is how many pods the type takes; spec.kubelet.maxPods comes first.
 	MaxPods int64
-	Labels  map[string]string
+	// KubeReserved is what the planner thinks that the kubelet keeps for itself; keys of
+	// spec.kubelet.kubeReserved come first.
+	KubeReserved map[string]string
+	Labels       map[string]string
 	// Taints are all taints the node registers with, karpenter.sh/unregistered included.
 	Taints []snapshot.Taint
 	RAID0  bool
@@ -50,6 +53,11 @@ func Render(in Input) (string, error) {
 	}
 	if err := in.checkKubelet(); err != nil {
 		return "", err
+	}
+	if len(in.KubeReserved) > 0 {
+		reserved := maps.Clone(in.KubeReserved)
+		maps.Copy(reserved, in.Kubelet.KubeReserved)
+		in.Kubelet.KubeReserved = reserved
 	}
 	var out string
 	var err error

@@ -17,14 +17,15 @@ import (
 
 // in is userdata.Input as the transcripts write it.
 type in struct {
-	Family  string
-	Cluster userdata.Cluster
-	Kubelet json.RawMessage
-	MaxPods int64
-	Labels  map[string]string
-	Taints  []snapshot.Taint
-	RAID0   bool
-	User    string
+	Family       string
+	Cluster      userdata.Cluster
+	Kubelet      json.RawMessage
+	MaxPods      int64
+	KubeReserved map[string]string
+	Labels       map[string]string
+	Taints       []snapshot.Taint
+	RAID0        bool
+	User         string
 }
 
 func read(t testing.TB, text string) userdata.Input {
@@ -33,7 +34,7 @@ func read(t testing.TB, text string) userdata.Input {
 	if err := yaml.UnmarshalStrict([]byte(text), &v); err != nil {
 		t.Fatal(err)
 	}
-	out := userdata.Input{Family: v.Family, Cluster: v.Cluster, MaxPods: v.MaxPods, Labels: v.Labels, Taints: v.Taints, RAID0: v.RAID0, User: v.User}
+	out := userdata.Input{Family: v.Family, Cluster: v.Cluster, MaxPods: v.MaxPods, KubeReserved: v.KubeReserved, Labels: v.Labels, Taints: v.Taints, RAID0: v.RAID0, User: v.User}
 	if len(v.Kubelet) > 0 {
 		if err := json.Unmarshal(v.Kubelet, &out.Kubelet); err != nil {
 			t.Fatal(err)
