@@ -65,8 +65,13 @@ func (l *Ledger) PutPart(ctx context.Context, p Part) error {
 	}
 	var oldHash string
 	var oldParts int64
+	superseded := false
 	err := l.update(ctx, Key{pkCatalog, p.Name}, func(it Item) (Item, error) {
-		if it[attrGeneration].n > p.Generation {
+		if superseded = it[attrGeneration].n > p.Generation; superseded {
+			oldHash, oldParts = hash, parts // what was just stored is nobody's
+			if it[attrHash].s == hash {
+				oldParts = 0
+			}
 			return nil, nil
 		}
 		oldHash, oldParts = it[attrHash].s, it[attrParts].n
@@ -78,7 +83,7 @@ func (l *Ledger) PutPart(ctx context.Context, p Part) error {
 	if err != nil {
 		return fmt.Errorf("store the part %s: %w", p.Name, err)
 	}
-	if oldHash == hash {
+	if oldHash == hash && !superseded {
 		return nil
 	}
 	for n := range oldParts {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kerf.sh/kerf/internal/lifecycle"
+	"kerf.sh/kerf/internal/snapshot"
 )
 
 // TestFile: what a plan is made on is the same from the file as from the table.
@@ -70,6 +71,14 @@ func TestFile(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(got.Nominations) != 2 || len(got.Health) != 1 || len(got.Attempts) != 1 {
 		t.Errorf("%d nominations, (-want +got)\n%s", len(got.Nominations), diff)
 	}
+	snap := snapshot.Snapshot{Now: c.now, NodeClaims: []snapshot.NodeClaim{{Name: "n2", UID: "u"}}}
+	got.Into(&snap)
+	if len(snap.NodeClaims) != 2 || snap.NodeClaims[1].ProviderID != "aws:///a/i-1" || len(snap.Nominations) != 2 {
+		t.Errorf("snapshot %+v", snap)
+	}
+	if got := got.Unavailable(c.now); len(got) != 1 || got[0].InstanceType != "a" || len(from.mustRemember(t).Unavailable(c.in(time.Hour))) != 0 {
+		t.Errorf("unavailable %v", got)
+	}
 	if !strings.Contains(first.String(), `"claim": "n1"`) {
 		t.Error("a person cannot read the file")
 	}
@@ -85,6 +94,15 @@ func TestFile(t *testing.T) {
 			t.Errorf("%s: %v, want it to name %q", text, err, says)
 		}
 	}
+}
+
+func (l *Ledger) mustRemember(t *testing.T) Remembered {
+	t.Helper()
+	m, err := l.Remember(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // TestRestored: a table restored from a backup is in recovery, whoever held its lease has

@@ -715,6 +715,9 @@ func flowCatalogue(t *testing.T, tb Table) {
 	if g, ok, err := b.Generation(ctx, "types"); g != 2 || !ok || err != nil {
 		t.Errorf("generation %d, %v, %v", g, ok, err)
 	}
+	if live := partRows(t, tb, "types"); live != 3 {
+		t.Errorf("%d rows without expiry, want those of the part", live)
+	}
 	if err := a.PutPart(ctx, Part{Name: "types", Data: []byte("newer"), Generation: 3}); err != nil {
 		t.Fatal(err)
 	}
@@ -734,6 +737,27 @@ func flowCatalogue(t *testing.T, tb Table) {
 	}
 	if p, ok, err := b.Part(ctx, "empty"); err != nil || !ok || len(p.Data) != 0 {
 		t.Errorf("an empty part: %v, %v", ok, err)
+	}
+}
+
+// partRows counts the rows of a part that do not expire.
+func partRows(t *testing.T, tb Table, name string) int {
+	t.Helper()
+	defer quiet(tb)()
+	n := 0
+	for after := ""; ; {
+		items, next, err := tb.Query(t.Context(), pkCatalog, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range items {
+			if _, ok := it[attrTTL]; !ok && strings.HasPrefix(it.Key().SK, name+"#") {
+				n++
+			}
+		}
+		if after = next; next == "" {
+			return n
+		}
 	}
 }
 
