@@ -28,7 +28,7 @@ const (
 	// ReplayAge is the age from which a stored request is never sent again: the token may
 	// be forgotten, and then it would be another launch.
 	ReplayAge = 10 * time.Minute
-	// LookFor is how long tags are looked up before an attempt counts as without a trace:
+	// LookFor is how long tags are looked up before what they showed counts as all:
 	// what EC2 shows lags behind what it did.
 	LookFor = 5 * time.Minute
 	// MinLooks is how many look-ups that takes at least.
@@ -57,12 +57,14 @@ type Attempt struct {
 	// may be made.
 	Created  time.Time `json:"created"`
 	NotAfter time.Time `json:"notAfter"`
-	// Looks counts complete look-ups by tag that showed nothing, from FirstLook on.
-	Looks     int       `json:"looks,omitempty"`
-	FirstLook time.Time `json:"firstLook,omitzero"`
-	LastLook  time.Time `json:"lastLook,omitzero"`
-	Outcome   *Outcome  `json:"outcome,omitempty"`
-	Version   int64     `json:"version"`
+	// Looks counts complete look-ups by tag that did not show an instance for every claim,
+	// from FirstLook on; Seen is what they showed together.
+	Looks     int        `json:"looks,omitempty"`
+	FirstLook time.Time  `json:"firstLook,omitzero"`
+	LastLook  time.Time  `json:"lastLook,omitzero"`
+	Seen      []Instance `json:"seen,omitempty"`
+	Outcome   *Outcome   `json:"outcome,omitempty"`
+	Version   int64      `json:"version"`
 }
 
 // Outcome is what became of an attempt.
@@ -118,8 +120,7 @@ const (
 	MoveWait   Move = "Wait"   // not before At
 	MoveReplay Move = "Replay" // send the stored request again
 	MoveLook   Move = "Look"   // look for instances by tag
-	MoveAdopt  Move = "Adopt"  // take Instances as its outcome
-	MoveGiveUp Move = "GiveUp" // it left no trace: its claims are free again
+	MoveGiveUp Move = "GiveUp" // what was seen is all there is: the other claims are free again
 	MoveSettle Move = "Settle" // the outcome is known: bring it to the records
 	MoveNone   Move = "None"   // nothing is left to do
 )
@@ -152,7 +153,7 @@ func (a Attempt) Resolve(wanted bool, now time.Time) Resolution {
 	case wanted && a.Looks == 0 && now.Sub(a.Created) < ReplayAge:
 		return Resolution{MoveReplay, now, "the stored request gives the same answer"}
 	case a.Looks >= MinLooks && a.LastLook.Sub(a.FirstLook) >= LookFor:
-		return Resolution{MoveGiveUp, now, "look-ups by tag over five minutes showed nothing"}
+		return Resolution{MoveGiveUp, now, "look-ups by tag over five minutes showed no more"}
 	case !a.LastLook.IsZero() && now.Before(a.LastLook.Add(LookEvery)):
 		return Resolution{MoveWait, a.LastLook.Add(LookEvery), "the next look-up by tag"}
 	default:
@@ -160,12 +161,20 @@ func (a Attempt) Resolve(wanted bool, now time.Time) Resolution {
 	}
 }
 
-// Looked returns the attempt after a complete look-up by tag that showed instances; none
-// counts as a look in vain. With instances the outcome is known: they are all there will
-// be once the call is over.
+// Looked returns the attempt after a complete look-up by tag. Once there is an instance
+// for every claim the outcome is known. Before that, what EC2 shows may be a part: a claim
+// that was freed too early would be launched twice.
 func (a Attempt) Looked(instances []Instance, now time.Time) Attempt {
-	if len(instances) > 0 {
-		return a.Answer(Outcome{Instances: instances, Source: FromTags, At: now})
+	seen := slices.Clone(a.Seen)
+	for _, in := range instances {
+		if !slices.ContainsFunc(seen, func(o Instance) bool { return o.ID == in.ID }) {
+			seen = append(seen, in)
+		}
+	}
+	slices.SortFunc(seen, func(x, y Instance) int { return strings.Compare(x.ID, y.ID) })
+	a.Seen = seen
+	if len(seen) > 0 && len(seen) >= len(a.Claims) {
+		return a.Answer(Outcome{Instances: seen, Source: FromTags, At: now})
 	}
 	if a.Looks == 0 {
 		a.FirstLook = now
@@ -185,7 +194,7 @@ func (a Attempt) Answer(o Outcome) Attempt {
 	return a
 }
 
-// GiveUp returns the attempt as one that left no trace.
+// GiveUp returns the attempt with what was seen of it as its outcome, often nothing.
 func (a Attempt) GiveUp(now time.Time) Attempt {
-	return a.Answer(Outcome{Source: FromTags, At: now})
+	return a.Answer(Outcome{Instances: a.Seen, Source: FromTags, At: now})
 }

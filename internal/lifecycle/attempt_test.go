@@ -81,6 +81,32 @@ func TestResolveEnds(t *testing.T) {
 	}
 }
 
+// TestLookedInPart: an instance that shows late is not launched a second time.
+func TestLookedInPart(t *testing.T) {
+	a := Attempt{ID: "at", Claims: []string{"c1", "c2"}, State: Calling, Created: t0, NotAfter: at(time.Minute)}
+	a = a.Looked([]Instance{{ID: "i-2"}}, at(2*time.Minute))
+	if a.Outcome != nil || a.Resolve(true, at(3*time.Minute)).Move != MoveLook {
+		t.Fatalf("half of the instances are an outcome: %+v", a)
+	}
+	full := a.Looked([]Instance{{ID: "i-1"}}, at(3*time.Minute)) // and i-2 is not shown this time
+	if full.Outcome == nil || cmp.Diff([]Instance{{ID: "i-1"}, {ID: "i-2"}}, full.Outcome.Instances) != "" {
+		t.Errorf("%+v", full.Outcome)
+	}
+	for now := 3 * time.Minute; a.Outcome == nil; now += time.Minute {
+		if a.Resolve(true, at(now)).Move == MoveGiveUp {
+			a = a.GiveUp(at(now))
+			if now < 7*time.Minute {
+				t.Errorf("given up after %s", now)
+			}
+		} else {
+			a = a.Looked([]Instance{{ID: "i-2"}}, at(now))
+		}
+	}
+	if cmp.Diff([]Instance{{ID: "i-2"}}, a.Outcome.Instances) != "" {
+		t.Errorf("what was seen is lost: %+v", a.Outcome)
+	}
+}
+
 func TestPair(t *testing.T) {
 	a := Attempt{Claims: []string{"c-2", "c-1", "c-3"}}
 	owned, extra := a.Pair([]Instance{{ID: "i-9"}, {ID: "i-1"}, {ID: "i-5"}, {ID: "i-5"}, {ID: "i-7"}})
@@ -209,5 +235,30 @@ func TestNominations(t *testing.T) {
 		if hold(gone, at(20*time.Minute)) != "" {
 			t.Error("a node that goes holds a nomination")
 		}
+	}
+}
+
+func TestNodeClaim(t *testing.T) {
+	r := launched()
+	got := r.NodeClaim()
+	if got.ProviderID != "aws:///a/i-1" || got.Labels["karpenter.sh/nodepool"] != "web" || got.Labels["node.kubernetes.io/instance-type"] != "m7g.large" || got.Labels["team"] != "shop" || !got.Deleting.IsZero() {
+		t.Errorf("%+v", got)
+	}
+	if r.Spec.Labels["karpenter.sh/nodepool"] != "" {
+		t.Error("the record was changed")
+	}
+	var types []string
+	for _, c := range got.Conditions {
+		types = append(types, c.Type+"="+c.Status)
+	}
+	if diff := cmp.Diff([]string{"Launched=True", "Registered=Unknown", "Initialized=Unknown", "Ready=Unknown"}, types); diff != "" {
+		t.Error(diff)
+	}
+	doomed := r
+	doomed.Claim, doomed.Doomed = "web-2", &Doom{}
+	s := snapshot.Snapshot{NodeClaims: []snapshot.NodeClaim{{Name: "web-2"}, {Name: "web-3"}}}
+	Remember(&s, []Record{r, doomed, {Claim: "old", Phase: Closed}}, at(time.Hour))
+	if len(s.NodeClaims) != 3 || s.NodeClaims[2].Name != "web-1" || s.NodeClaims[0].Deleting.IsZero() || !s.NodeClaims[1].Deleting.IsZero() {
+		t.Errorf("%+v", s.NodeClaims)
 	}
 }
