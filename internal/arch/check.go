@@ -123,6 +123,9 @@ func checkFile(root fs.FS, name string) ([]Violation, error) {
 		if why := importRule(from, pkg, p, test); why != "" {
 			c.add(spec.Pos(), "imports "+p+": "+why)
 		}
+		if why := partRule(from, path.Dir(name), p, test); why != "" {
+			c.add(spec.Pos(), "imports "+p+": "+why)
+		}
 	}
 	if test {
 		return c.out, nil
@@ -132,6 +135,9 @@ func checkFile(root fs.FS, name string) ([]Violation, error) {
 		if n := bytes.Count(src, []byte("\n")); n > MaxLines {
 			c.out = append(c.out, Violation{File: name, Text: fmt.Sprintf("has %d lines, more than %d: split it where two ideas live together", n, MaxLines)})
 		}
+	}
+	if slices.Contains(pureParts, path.Dir(name)) {
+		c.forbid(file, "time", clock, "time is an argument here")
 	}
 	if strings.HasPrefix(name, "internal/") && from != checking && !slices.Contains(environment, pkg) {
 		c.forbid(file, "os", []string{"Getenv", "LookupEnv", "Environ"}, "only internal/config and internal/app read the environment")

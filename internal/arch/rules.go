@@ -57,6 +57,14 @@ var packages = map[string]class{
 	"arch":      checking,
 }
 
+// pureParts are parts of adapters that know what is asked of the outside and what its
+// answers mean, and ask nothing themselves: the same input gives the same bytes, and they
+// build without the SDK.
+var pureParts = []string{"internal/cloud/launch", "internal/cloud/nodeclass", "internal/cloud/userdata"}
+
+// fakes stand in for the outside in tests, below the adapter whose calls they answer.
+var fakes = []string{"internal/cloud/ec2fake"}
+
 // deciding are the core packages that adapters do not see: an adapter brings and
 // takes data, it has no say in what is decided.
 var deciding = []string{"scheduling", "packing", "provision", "disruption"}
@@ -146,6 +154,19 @@ func importRule(from class, name, path string, test bool) string {
 	case middle:
 		if packages[to] == adapter || packages[to] == wiring {
 			return "what applies a plan declares an interface for what an adapter does; internal/app joins them"
+		}
+	}
+	return ""
+}
+
+// partRule says why a file of a part of an adapter may not import path; "" when it may.
+func partRule(from class, dir, path string, test bool) string {
+	if slices.Contains(pureParts, dir) && !test && strings.HasPrefix(path, "github.com/aws/aws-sdk-go-v2") {
+		return dir + " does no call: it is pure, and builds without the SDK"
+	}
+	for _, f := range fakes {
+		if path == Module+"/"+f && dir != f && from != checking && !test {
+			return f + " is for tests"
 		}
 	}
 	return ""
