@@ -160,7 +160,9 @@ func TestOverrides(outer *testing.T) {
 			}
 			return
 		}
-		checkRequest(t, in, p)
+		if broken := checkRequest(in, p); broken != "" {
+			t.Fatal(broken)
+		}
 		a, err := p.Request.Encode()
 		if err != nil {
 			t.Fatal(err)
@@ -187,7 +189,8 @@ func TestOverrides(outer *testing.T) {
 	})
 }
 
-func checkRequest(t *rapid.T, in launch.Input, p *launch.Planned) {
+// checkRequest says which rule of EC2 or of ours a request breaks; "" when it keeps all.
+func checkRequest(in launch.Input, p *launch.Planned) string {
 	types, pairs := map[string]bool{}, map[string]bool{}
 	var names []string
 	for _, template := range p.Templates {
@@ -196,39 +199,40 @@ func checkRequest(t *rapid.T, in launch.Input, p *launch.Planned) {
 	for _, c := range p.Request.Configs {
 		i := slices.Index(names, c.Template)
 		if i < 0 || len(c.Overrides) == 0 {
-			t.Fatalf("config %s with %d overrides has no template", c.Template, len(c.Overrides))
+			return fmt.Sprintf("config %s with %d overrides has no template", c.Template, len(c.Overrides))
 		}
 		for _, o := range c.Overrides {
 			types[o.Type] = true
 			if pairs[o.Type+o.Subnet] {
-				t.Fatalf("%s in %s twice", o.Type, o.Subnet)
+				return fmt.Sprintf("%s in %s twice", o.Type, o.Subnet)
 			}
 			pairs[o.Type+o.Subnet] = true
 			if in.Types[o.Type].ImageID != p.Templates[i].ImageID {
-				t.Fatalf("%s boots %s, its template has %s", o.Type, in.Types[o.Type].ImageID, p.Templates[i].ImageID)
+				return fmt.Sprintf("%s boots %s, its template has %s", o.Type, in.Types[o.Type].ImageID, p.Templates[i].ImageID)
 			}
 			if in.Subnets[o.Zone].ID != o.Subnet {
-				t.Fatalf("%s is not the subnet of %s", o.Subnet, o.Zone)
+				return fmt.Sprintf("%s is not the subnet of %s", o.Subnet, o.Zone)
 			}
 			if !slices.ContainsFunc(in.Offers, func(f plan.Offer) bool {
 				return f.InstanceType == o.Type && f.Zone == o.Zone && f.CapacityType == p.Request.CapacityType && f.Price == o.Price && f.ReservationID == o.ReservationID
 			}) {
-				t.Fatalf("override %+v was not offered as %s", o, p.Request.CapacityType)
+				return fmt.Sprintf("override %+v was not offered as %s", o, p.Request.CapacityType)
 			}
 		}
 	}
 	if len(types) > 60 || len(p.Request.Configs) > 50 || len(p.Request.Configs) != len(slices.Compact(slices.Sorted(slices.Values(names)))) {
-		t.Fatalf("%d types, %d configs, %d templates", len(types), len(p.Request.Configs), len(names))
+		return fmt.Sprintf("%d types, %d configs, %d templates", len(types), len(p.Request.Configs), len(names))
 	}
 	if len(pairs) != len(p.Used) {
-		t.Fatalf("%d overrides, %d offers used", len(pairs), len(p.Used))
+		return fmt.Sprintf("%d overrides, %d offers used", len(pairs), len(p.Used))
 	}
 	// Nothing cheaper of the same capacity type was passed over for the types' limit.
 	for _, left := range p.Left {
 		if left.CapacityType == p.Request.CapacityType && left.ReservationID == "" && !types[left.InstanceType] && len(types) < 60 && len(p.Request.Configs) < 50 {
-			t.Fatalf("%+v was left although there is room", left)
+			return fmt.Sprintf("%+v was left although there is room", left)
 		}
 	}
+	return ""
 }
 
 func TestBadClass(t *testing.T) {
@@ -260,6 +264,34 @@ func TestNodeIsAsPlanned(t *testing.T) {
 	for _, text := range []string{"maxPods: 29", "memory: 574Mi", "cpu: 70m", "ephemeral-storage: 1Gi"} {
 		if data := mustPlan(t, in).Templates[0].UserData; !strings.Contains(data, text) {
 			t.Errorf("user data has no %q:\n%s", text, data)
+		}
+	}
+}
+
+// TestOverridesCanFail: each rule of checkRequest notices a request that breaks it.
+func TestOverridesCanFail(t *testing.T) {
+	in := input(t, al2023, offer("m5.large", "a", "spot", 40), offer("m6i.large", "b", "spot", 41), offer("m7g.large", "a", "spot", 42), offer("m5.xlarge", "a", "on-demand", 190))
+	if broken := checkRequest(in, mustPlan(t, in)); broken != "" {
+		t.Fatal(broken)
+	}
+	for name, mutate := range map[string]func(p *launch.Planned){
+		"an override twice":         func(p *launch.Planned) { c := &p.Request.Configs[0]; c.Overrides = append(c.Overrides, c.Overrides[0]) },
+		"a subnet of another zone":  func(p *launch.Planned) { p.Request.Configs[0].Overrides[0].Subnet = "subnet-b" },
+		"an offer that nobody made": func(p *launch.Planned) { p.Request.Configs[0].Overrides[0].Price++ },
+		"another capacity type":     func(p *launch.Planned) { p.Request.CapacityType = "on-demand" },
+		"an image that cannot boot": func(p *launch.Planned) { p.Templates[0].ImageID = "ami-arm" },
+		"a config without template": func(p *launch.Planned) { p.Templates = p.Templates[1:] },
+		"an empty config":           func(p *launch.Planned) { p.Request.Configs[0].Overrides = nil },
+		"two configs of a template": func(p *launch.Planned) {
+			p.Request.Configs = append(p.Request.Configs, launch.Config{Template: p.Templates[0].Name, Overrides: []launch.Override{{Type: "m5.large", Zone: "us-east-1b", Subnet: "subnet-b"}}})
+		},
+		"an offer lost":           func(p *launch.Planned) { p.Used = p.Used[1:] },
+		"an offer left with room": func(p *launch.Planned) { p.Left = append(p.Left, offer("c5.large", "a", "spot", 1)) },
+	} {
+		p := mustPlan(t, in)
+		mutate(p)
+		if checkRequest(in, p) == "" {
+			t.Errorf("%s: not noticed", name)
 		}
 	}
 }

@@ -191,17 +191,47 @@ func TestZoneSubnets(t *testing.T) {
 		if d := cmp.Diff(got, again); d != "" {
 			t.Fatalf("the order of subnets matters:\n%s", d)
 		}
-		for _, s := range subnets {
-			left := s.FreeIPs - taken[s.ID]
-			best, ok := got[s.Zone]
-			if !full[s.ID] && left > 0 && (!ok || best.FreeIPs < left) {
-				t.Fatalf("%s has %d left, the zone's is %+v", s.ID, left, best)
-			}
-			if ok && best.ID == s.ID && (full[s.ID] || left <= 0 || best.FreeIPs != left) {
-				t.Fatalf("%+v was picked with %d left, full %v", best, left, full[s.ID])
-			}
+		if broken := checkZones(subnets, taken, full, got); broken != "" {
+			t.Fatal(broken)
 		}
 	})
+}
+
+// checkZones says which subnet a choice is wrong about; "" when it is right.
+func checkZones(subnets []nodeclass.Subnet, taken map[string]int64, full map[string]bool, got map[string]nodeclass.Subnet) string {
+	for _, s := range subnets {
+		left := s.FreeIPs - taken[s.ID]
+		best, ok := got[s.Zone]
+		if !full[s.ID] && left > 0 && (!ok || best.FreeIPs < left) {
+			return fmt.Sprintf("%s has %d left, the zone's is %+v", s.ID, left, best)
+		}
+		if ok && best.ID == s.ID && (full[s.ID] || left <= 0 || best.FreeIPs != left) {
+			return fmt.Sprintf("%+v was picked with %d left, full %v", best, left, full[s.ID])
+		}
+	}
+	return ""
+}
+
+func TestZoneSubnetsCanFail(t *testing.T) {
+	subnets := []nodeclass.Subnet{{ID: "s-1", Zone: "a", FreeIPs: 5}, {ID: "s-2", Zone: "a", FreeIPs: 9}}
+	taken := map[string]int64{"s-2": 6}
+	pick := func(s nodeclass.Subnet, free int64) map[string]nodeclass.Subnet {
+		s.FreeIPs = free
+		return map[string]nodeclass.Subnet{"a": s}
+	}
+	if broken := checkZones(subnets, taken, nil, nodeclass.ZoneSubnets(subnets, taken, nil)); broken != "" {
+		t.Fatal(broken)
+	}
+	for name, got := range map[string]map[string]nodeclass.Subnet{
+		"the zone is given up": {}, "what is in flight does not count": pick(subnets[1], 9), "the one with fewer": pick(subnets[1], 3),
+	} {
+		if checkZones(subnets, taken, nil, got) == "" {
+			t.Errorf("%s: not noticed", name)
+		}
+	}
+	if checkZones(subnets, taken, map[string]bool{"s-1": true}, pick(subnets[0], 5)) == "" {
+		t.Error("a full subnet: not noticed")
+	}
 }
 
 func TestFill(t *testing.T) {
