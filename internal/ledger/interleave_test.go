@@ -26,7 +26,6 @@ type schedule struct {
 	turn   map[string]chan Fault
 	parked chan string
 	over   chan string
-	trace  []string
 }
 
 // actorTable is the table as one actor sees it.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -21,6 +22,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"kerf.sh/kerf/internal/lifecycle"
+	"kerf.sh/kerf/internal/snapshot"
 )
 
 // emulator is where DynamoDB's API is served.
@@ -224,4 +228,41 @@ func TestWireFaults(t *testing.T) {
 	if _, err := gone.Get(ctx, Key{"a", "b"}); !errors.Is(err, ErrNoTable) {
 		t.Errorf("no table: %v", err)
 	}
+}
+
+// TestWireConcurrent: passes that commit at the same moment do not exceed a limit, and
+// count right.
+func TestWireConcurrent(t *testing.T) {
+	tb, _ := wireTable(t)
+	c := newClock()
+	boot, _ := ready(t, tb, c)
+	lease := acquire(t, boot)
+	limits := Limits{"p": {snapshot.Nodes: 20}}
+	var group sync.WaitGroup
+	var refused, done atomic.Int64
+	for pass := range 6 {
+		// One invocation each, all with the one lease: what could happen if it failed to
+		// keep them apart.
+		l := testLedger(tb, c, fmt.Sprintf("pass-%d", pass))
+		l.Wait = Jitter(func(n int64) int64 { return n / int64(pass+2) })
+		l.Tries = 50
+		group.Go(func() {
+			for i := range 8 {
+				r := intent(c, fmt.Sprintf("n-%d-%d", pass, i), "p", 1)
+				_, err := l.Commit(context.Background(), lease, []lifecycle.Record{r}, limits)
+				if _, full := errors.AsType[*LimitError](err); full {
+					refused.Add(1)
+				} else if err != nil {
+					t.Error(err)
+				} else {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if done.Load() != 20 || refused.Load() != 28 {
+		t.Errorf("%d committed, %d refused", done.Load(), refused.Load())
+	}
+	usage(t, boot, "p", lifecycle.Usage{snapshot.CPU: 20_000, snapshot.Nodes: 20, lifecycle.Price: 800_000})
 }
