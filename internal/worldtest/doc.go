@@ -1,6 +1,7 @@
 // Package worldtest is test support: it describes small clusters in a line
-// language, judges plans with rules of its own, and solves small cases by brute
-// force.
+// language (World), draws such clusters so that rules meet and matter (Draw; each rule
+// can be taken out, and what fails shrunk), judges plans with rules of its own (Check),
+// and solves small cases by brute force.
 //
 // The judge (Check and its parts) shares no code with the packages that decide:
 // it works from the objects of a Snapshot and the finished Plan alone, slowly and
