@@ -225,9 +225,9 @@ func TestNominations(t *testing.T) {
 	if hold(r, at(11*time.Minute+59*time.Second)) != "ip-1" || hold(r, at(12*time.Minute)) != "" {
 		t.Error("initialized")
 	}
-	r.Nominated[0].At = at(20 * time.Minute) // renewed
+	r = r.Nominate([]Pod{{Namespace: "shop", Name: "w2"}}, at(20*time.Minute)) // and a pod more
 	if hold(r, at(20*time.Minute+59*time.Second)) != "ip-1" {
-		t.Error("renewed")
+		t.Error("nominated to a node in use")
 	}
 	for _, change := range []func(*Record){func(r *Record) { r.Doomed = &Doom{} }, func(r *Record) { r.Phase = Draining }} {
 		gone := r

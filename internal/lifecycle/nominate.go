@@ -15,30 +15,69 @@ const (
 	// NominationHold is how long a nomination holds at least from when it was made or
 	// renewed, and from when the node could first take the pod. It is more than two sweeps.
 	NominationHold = time.Minute
+	// NominationMost is how long renewing helps once the node could take the pod: a pod that
+	// is not bound by then is planned anew, or it would wait for ever.
+	NominationMost = 5 * time.Minute
 )
 
 // NominatedUntil is when the nomination of a pod to the node ends: while the node is on its
 // way, NominationGrace after its last stage; then NominationHold after it was initialized,
-// or after the nomination was renewed.
+// or after the nomination was renewed, for NominationMost together.
 func (r Record) NominatedUntil(p Pod) time.Time {
-	until := p.At.Add(NominationHold)
-	var own time.Time
-	switch {
-	case !r.InitializedAt.IsZero():
-		own = r.InitializedAt.Add(NominationHold)
-	default:
-		last := r.Created
-		for _, t := range []time.Time{r.LaunchedAt, r.RegisteredAt} {
-			if t.After(last) {
-				last = t
-			}
-		}
-		own = last.Add(NominationGrace)
+	renewed := p.At.Add(NominationHold)
+	if r.InitializedAt.IsZero() {
+		return later(renewed, later(r.Created, r.LaunchedAt, r.RegisteredAt).Add(NominationGrace))
 	}
-	if own.After(until) {
-		return own
+	until := later(renewed, r.InitializedAt.Add(NominationHold))
+	if most := later(r.InitializedAt, p.Since).Add(NominationMost); until.After(most) {
+		return most
 	}
 	return until
+}
+
+func later(t time.Time, more ...time.Time) time.Time {
+	for _, o := range more {
+		if o.After(t) {
+			t = o
+		}
+	}
+	return t
+}
+
+// Nominate gives the node pods that it is to take, beside those that it has. A pod that is
+// named again is renewed.
+func (r Record) Nominate(pods []Pod, now time.Time) Record {
+	out := slices.Clone(r.Nominated)
+	for _, p := range pods {
+		i := slices.IndexFunc(out, func(o Pod) bool { return o.Namespace == p.Namespace && o.Name == p.Name && o.UID == p.UID })
+		if i < 0 {
+			p.Since, p.At = now, now
+			out = append(out, p)
+			continue
+		}
+		out[i].At = now
+	}
+	r.Nominated = out
+	return r
+}
+
+// Renominate keeps the nominations of pods that still wait, and renews them when half of
+// their time is over; those that were bound or deleted, and nominations that have ended, are
+// dropped, so that a node which nobody needs any more is known as such. changed is false when nothing has to be saved.
+func (r Record) Renominate(waits func(Pod) bool, now time.Time) (next Record, changed bool) {
+	var kept []Pod
+	for _, p := range r.Nominated {
+		if !waits(p) || !now.Before(r.NominatedUntil(p)) {
+			changed = true
+			continue
+		}
+		if now.Sub(p.At) >= NominationHold/2 && !r.InitializedAt.IsZero() {
+			p.At, changed = now, true
+		}
+		kept = append(kept, p)
+	}
+	r.Nominated = kept
+	return r, changed
 }
 
 // Nominations are those of all records that hold at a time, sorted by pod. Nodes that are

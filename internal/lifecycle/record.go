@@ -171,8 +171,9 @@ type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid,omitempty"`
-	// At is when it was nominated, or last renewed.
-	At time.Time `json:"at,omitzero"`
+	// Since is when it was nominated, At when that was last renewed.
+	Since time.Time `json:"since,omitzero"`
+	At    time.Time `json:"at,omitzero"`
 }
 
 // Doom is the notice that an instance goes.
