@@ -92,7 +92,9 @@ type EC2 struct {
 	// Denied are IAM actions that are refused ("ec2:CreateFleet").
 	Denied map[string]bool
 
-	Types        map[string]Type
+	Types map[string]Type
+	// TypeInfos are descriptions of types by name, in place of what Types makes of them.
+	TypeInfos    map[string]types.InstanceTypeInfo
 	Subnets      []types.Subnet
 	Groups       []types.SecurityGroup
 	Images       []types.Image

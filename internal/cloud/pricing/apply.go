@@ -34,6 +34,7 @@ func Apply(c *catalog.Catalog, onDemand map[string]int64, spot map[string]map[st
 			switch o.CapacityType {
 			case catalog.OnDemand:
 				if p := onDemand[t.Name]; p > 0 {
+					o.Available = o.Available || o.Price == 0 // it was missing its price only
 					o.Price = p
 				}
 			case catalog.Spot:
