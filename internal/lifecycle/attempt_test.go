@@ -164,7 +164,7 @@ func TestHealth(t *testing.T) {
 		now = h.Until
 	}
 	m := time.Minute
-	if diff := cmp.Diff([]time.Duration{3 * m, 6 * m, 12 * m, 24 * m, 48 * m, 48 * m, 48 * m}, waits); diff != "" {
+	if diff := cmp.Diff([]time.Duration{3 * m, 6 * m, 12 * m, 12 * m, 12 * m, 12 * m, 12 * m}, waits); diff != "" {
 		t.Error(diff)
 	}
 	if h = h.Shortage("ICE", now.Add(3*time.Hour)); h.Failures != 1 {

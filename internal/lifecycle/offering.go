@@ -7,9 +7,9 @@ import "time"
 // the offer that fails again was not worth asking.
 const (
 	ShortageMin = 3 * time.Minute
-	ShortageMax = 48 * time.Minute
+	ShortageMax = 12 * time.Minute
 	// shortageMemory is the calm after which a failure counts as the first again.
-	shortageMemory = 2 * time.Hour
+	shortageMemory = time.Hour
 	// interruptionMemory is how long an interruption counts.
 	interruptionMemory = 7 * 24 * time.Hour
 	maxInterruptions   = 32
