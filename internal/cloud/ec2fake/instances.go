@@ -196,3 +196,16 @@ func (f *EC2) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...func(*
 		return &ec2.CreateTagsOutput{}, nil
 	})
 }
+
+// RunInstances serves dry runs only: nothing that is tested here launches without a fleet.
+func (f *EC2) RunInstances(_ context.Context, in *ec2.RunInstancesInput, _ ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
+	return do(f, "RunInstances", in, func() (*ec2.RunInstancesOutput, error) {
+		if !aws.ToBool(in.DryRun) {
+			return nil, Error("UnsupportedOperation", "this EC2 launches by fleet only")
+		}
+		if in.LaunchTemplate == nil || f.templates[aws.ToString(in.LaunchTemplate.LaunchTemplateName)] == nil {
+			return nil, Error("InvalidLaunchTemplateName.NotFoundException", "The specified launch template does not exist.")
+		}
+		return nil, Error("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
+	})
+}

@@ -11,7 +11,6 @@ import (
 
 	"kerf.sh/kerf/internal/cloud/awserr"
 	"kerf.sh/kerf/internal/cloud/launch"
-	"kerf.sh/kerf/internal/cloud/nodeclass"
 	"kerf.sh/kerf/internal/cloud/template"
 )
 
@@ -150,27 +149,4 @@ func overridden(o *types.FleetLaunchTemplateOverrides, typ, zone, subnet string)
 		subnet = aws.ToString(o.SubnetId)
 	}
 	return typ, zone, subnet
-}
-
-// Probe asks EC2 whether a request would be allowed, without making anything (its
-// templates must exist). nil means that it would; a check with Unknown that EC2 did not
-// say. Only a denial is held against a class: anything else may pass (Karpenter: same).
-func (f *Fleet) Probe(ctx context.Context, r *launch.Request) *nodeclass.Check {
-	in := Input(r)
-	in.DryRun = aws.Bool(true)
-	in.ClientToken = nil
-	_, err := f.Client.CreateFleet(ctx, in)
-	if err == nil {
-		return nil
-	}
-	e := awserr.Explain(ctx, f.Decoder, awserr.From(err))
-	switch {
-	case e.Code == "DryRunOperation":
-		return nil
-	case e.Kind == awserr.Unauthorized:
-		return &nodeclass.Check{Reason: nodeclass.CreateFleetAuthFailed, Message: e.Error()}
-	case e.Kind == awserr.Throttled || e.Kind == awserr.Transient:
-		return &nodeclass.Check{Reason: nodeclass.CreateFleetAuthFailed, Message: "not checked: " + e.Error(), Unknown: true}
-	}
-	return nil
 }

@@ -417,17 +417,49 @@ func TestOpenReservation(t *testing.T) {
 	}
 }
 
+// TestProbe: each denial has its reason, one subnet that is allowed is enough, a throttle is
+// no denial, and nothing is launched.
 func TestProbe(t *testing.T) {
-	w := newWorld(t)
-	p, _ := w.prepared(input(t, al2023, spotAndMore, "c-1"))
-	if got := w.fleet.Probe(ctx, &p.Request); got != nil {
-		t.Errorf("allowed: %+v", got)
-	}
-	w.ec2.Denied["ec2:CreateFleet"] = true
-	if got := w.fleet.Probe(ctx, &p.Request); got == nil || got.Reason != nodeclass.CreateFleetAuthFailed || !strings.Contains(got.Message, "ec2:CreateFleet") {
-		t.Errorf("denied: %+v", got)
-	}
-	if len(w.ec2.Instances()) != 0 {
-		t.Error("a dry run made an instance")
+	for name, tt := range map[string]struct {
+		change func(w *world)
+		want   []nodeclass.Check
+	}{
+		"allowed":   {func(*world) {}, nil},
+		"templates": {func(w *world) { w.ec2.Denied["ec2:CreateLaunchTemplate"] = true }, []nodeclass.Check{{Reason: nodeclass.CreateLaunchTemplateAuthFailed, Message: "ec2:CreateLaunchTemplate"}}},
+		"fleets":    {func(w *world) { w.ec2.Denied["ec2:CreateFleet"] = true }, []nodeclass.Check{{Reason: nodeclass.CreateFleetAuthFailed, Message: "ec2:CreateFleet"}}},
+		"instances": {func(w *world) { w.ec2.Denied["ec2:RunInstances"] = true }, []nodeclass.Check{{Reason: nodeclass.RunInstancesAuthFailed, Message: "ec2:RunInstances"}}},
+		"one subnet denied": {func(w *world) {
+			n := 0
+			w.ec2.Hook = func(c ec2fake.Call) ec2fake.Fault {
+				if c.Op == "RunInstances" {
+					if n++; n == 1 {
+						return ec2fake.Fault{Before: ec2fake.Error("UnauthorizedOperation", "not in this subnet")}
+					}
+				}
+				return ec2fake.Fault{}
+			}
+		}, nil},
+		"throttled": {func(w *world) {
+			w.ec2.Hook = func(c ec2fake.Call) ec2fake.Fault {
+				if c.Op == "CreateFleet" {
+					return ec2fake.Fault{Before: ec2fake.Error("RequestLimitExceeded", "x")}
+				}
+				return ec2fake.Fault{}
+			}
+		}, []nodeclass.Check{{Reason: nodeclass.CreateFleetAuthFailed, Message: "not checked", Unknown: true}}},
+	} {
+		w := newWorld(t)
+		tt.change(w)
+		p, err := launch.Plan(input(t, al2023, spotAndMore, "c-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := w.fleet.Probe(ctx, w.templates, w.ec2, p)
+		if len(got) != len(tt.want) || len(got) > 0 && (got[0].Reason != tt.want[0].Reason || got[0].Unknown != tt.want[0].Unknown || !strings.Contains(got[0].Message, tt.want[0].Message)) {
+			t.Errorf("%s: %+v; want %+v", name, got, tt.want)
+		}
+		if len(w.ec2.Instances()) != 0 {
+			t.Errorf("%s: a dry run made an instance", name)
+		}
 	}
 }

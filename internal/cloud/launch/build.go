@@ -62,7 +62,7 @@ func (b *buckets) add(o plan.Offer) (bool, error) {
 	b.seen[o.InstanceType+"/"+o.Zone] = true
 	b.configs[i].Overrides = append(b.configs[i].Overrides, Override{
 		Type: o.InstanceType, Zone: o.Zone, Subnet: b.in.Subnets[o.Zone].ID, Price: o.Price,
-		ReservationID: o.ReservationID, Overlaid: o.Overlay != "",
+		ReservationID: o.ReservationID, Overlaid: o.Overlay != "", Pods: t.MaxPods,
 	})
 	return true, nil
 }

@@ -204,3 +204,17 @@ func TestUnused(t *testing.T) {
 		t.Errorf("unused (-want +got):\n%s", d)
 	}
 }
+
+// TestAddresses: what is in flight is taken off every subnet that may be used.
+func TestAddresses(t *testing.T) {
+	in := input(t, al2023, offer("m5.large", "a", "spot", 40), offer("m5.xlarge", "b", "spot", 41))
+	in.Claims = []string{"c-1", "c-2"}
+	got := mustPlan(t, in).Request
+	if d := cmp.Diff(map[string]int64{"subnet-a": 58, "subnet-b": 58}, got.Addresses()); d != "" {
+		t.Errorf("addresses (-want +got):\n%s", d)
+	}
+	zones := nodeclass.ZoneSubnets([]nodeclass.Subnet{{ID: "subnet-a", Zone: "z", FreeIPs: 60}, {ID: "subnet-c", Zone: "z", FreeIPs: 3}}, got.Addresses(), nil)
+	if zones["z"].ID != "subnet-c" {
+		t.Errorf("the next launch uses %+v", zones["z"])
+	}
+}

@@ -61,6 +61,7 @@ type Override struct {
 	Price         int64  `json:"price"`
 	ReservationID string `json:"reservationID,omitempty"`
 	Overlaid      bool   `json:"overlaid,omitempty"` // the price is a NodeOverlay's
+	Pods          int64  `json:"pods,omitempty"`     // that a node of the type takes
 }
 
 // request puts the buckets together.
@@ -138,6 +139,26 @@ func (r *Request) MaxPrice() int64 {
 		}
 	}
 	return most
+}
+
+// Addresses are how many addresses of each subnet the request may take before EC2 counts
+// them: for each claim the fewest pods of all types, in every subnet that it names, because
+// nobody knows yet which one EC2 picks (Karpenter: in-flight addresses).
+func (r *Request) Addresses() map[string]int64 {
+	least := int64(0)
+	out := map[string]int64{}
+	for _, c := range r.Configs {
+		for _, o := range c.Overrides {
+			if least == 0 || o.Pods < least {
+				least = o.Pods
+			}
+			out[o.Subnet] = 0
+		}
+	}
+	for id := range out {
+		out[id] = int64(len(r.Claims)) * max(least, 1)
+	}
+	return out
 }
 
 // Encode writes a request; equal requests are equal bytes.
