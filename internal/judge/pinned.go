@@ -44,7 +44,7 @@ func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64, orders 
 	}
 	v := Verdict{Placed: len(pods), Daemons: len(daemons)}
 	r := rand.New(rand.NewPCG(seed, 2))
-	late := map[string]bool{}
+	late := map[string]int{}
 	for {
 		s, err := NewScheduler()
 		if err != nil {
@@ -67,17 +67,16 @@ func Pinned(c *Cluster, p *plan.Plan, nodes []*corev1.Node, seed uint64, orders 
 			return v, s, nil
 		}
 		s.Stop()
-		clear(late)
 		for _, l := range left {
-			late[name(l.pod)] = true
+			late[name(l.pod)]++
 		}
 	}
 }
 
 // reorder makes the n-th order of pods: by name; those with the most rules about other
-// pods first; those with the fewest first; then any, those that were left the last time
+// pods first; those with the fewest first; then any, those that were left most often
 // before all others.
-func reorder(pods []step, n int, late map[string]bool, r *rand.Rand) {
+func reorder(pods []step, n int, late map[string]int, r *rand.Rand) {
 	switch n {
 	case 0:
 		return
@@ -91,14 +90,8 @@ func reorder(pods []step, n int, late map[string]bool, r *rand.Rand) {
 		})
 		return
 	}
-	rank := func(s step) int {
-		if late[name(s.pod)] {
-			return 0
-		}
-		return 1
-	}
 	r.Shuffle(len(pods), func(i, k int) { pods[i], pods[k] = pods[k], pods[i] })
-	slices.SortStableFunc(pods, func(a, b step) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(pods, func(a, b step) int { return cmp.Compare(late[name(b.pod)], late[name(a.pod)]) })
 }
 
 // terms counts the rules of a pod about other pods.

@@ -31,7 +31,7 @@ func kerf(s *snapshot.Snapshot, c *catalog.Catalog) *plan.Plan {
 }
 
 // maxOrders is how many orders of the pods are tried before a plan counts as refused.
-const maxOrders = 12
+const maxOrders = 100
 
 // judged is what kube-scheduler says of a plan.
 type judged struct {
