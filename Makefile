@@ -74,6 +74,7 @@ test-nested: check-go ## the tests of the nested modules alone
 	@for m in $(NESTED); do \
 	  if find "$$m" -name '*_test.go' | grep -q .; then \
 	    if [ "$$m" = infra ]; then $(MAKE) check-node; fi; \
+	    if [ "$$m" = internal/realtest ]; then $(MAKE) kube-binaries; fi; \
 	    echo "== $$m"; (cd "$$m" && $(GO) vet ./... && $(GO) test ./...); \
 	  fi; \
 	done
@@ -85,6 +86,27 @@ judge: check-go ## kube-scheduler judges the plans of SEEDS=200 drawn clusters; 
 .PHONY: judge-free
 judge-free: check-go ## the same scheduler with nobody to hold pods to the plan: how many are stranded, what it costs (long)
 	cd internal/judge && $(GO) test -timeout 60m -v -run TestSteering . -args -report
+
+# A control plane of Kubernetes, built once into the cache outside the tree. The build shares its compiled
+# packages with the judge's tests: same versions, same flags.
+KUBE_VERSION := v1.36.3
+KUBE_DIR     := $(TOOLS)/kubernetes-$(KUBE_VERSION)
+KUBE_PARTS   := $(addprefix $(KUBE_DIR)/,etcd kube-apiserver kube-scheduler kube-controller-manager)
+KUBE_FLAG    := -X k8s.io/component-base/version.git
+KUBE_LDFLAGS := -s -w $(KUBE_FLAG)Version=$(KUBE_VERSION) $(KUBE_FLAG)Major=1 $(KUBE_FLAG)Minor=36 $(KUBE_FLAG)TreeState=clean
+
+.PHONY: kube-binaries
+kube-binaries: $(KUBE_PARTS) ## etcd, kube-apiserver, scheduler and controller-manager for the tests against real ones (ten minutes, once)
+
+$(KUBE_DIR)/etcd: PACKAGE = go.etcd.io/etcd/server/v3
+$(KUBE_DIR)/kube-%: PACKAGE = k8s.io/kubernetes/cmd/$(@F)
+$(KUBE_PARTS):
+	@mkdir -p $(KUBE_DIR); echo "building $(@F) $(KUBE_VERSION)"
+	cd internal/realtest && $(GO) build -ldflags "$(KUBE_LDFLAGS)" -o $@.new $(PACKAGE) && mv $@.new $@
+
+.PHONY: test-real
+test-real: check-go kube-binaries ## reading and writing a real API server with scheduler and controllers: make test-real [NODES=20 PODS=200]
+	cd internal/realtest && KERF_KUBERNETES=$(KUBE_DIR) $(GO) test -count=1 -timeout 20m . -args -nodes $(or $(NODES),20) -pods $(or $(PODS),200)
 
 .PHONY: test-infra
 test-infra: check-go check-node ## the assertions on the stack's template

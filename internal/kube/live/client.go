@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -98,6 +97,8 @@ const (
 	plainJSON = "application/json"
 	// metadataOnly asks for a list of the metadata alone.
 	metadataOnly = protobuf + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	// metadataOfOne asks for the metadata of one object.
+	metadataOfOne = protobuf + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 )
 
 // request is one request, in the terms of RBAC.
@@ -170,6 +171,3 @@ func (c *Client) do(ctx context.Context, q *request) (answer, error) {
 	}
 	return a, nil
 }
-
-// requestTimeout bounds one request whose context has no end.
-const requestTimeout = 60 * time.Second

@@ -124,7 +124,12 @@ func classify(q *request, err error) (error, string) {
 		if q.sub == "eviction" && strings.Contains(detail, "more than one PodDisruptionBudget") {
 			return ErrBlocked, detail + " Nobody can evict it until only one of its budgets selects it."
 		}
-	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge, http.StatusMethodNotAllowed:
+	case http.StatusUnprocessableEntity:
+		if changedUID(detail) {
+			return ErrConflict, detail
+		}
+		return ErrInvalid, detail
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusMethodNotAllowed:
 		return ErrInvalid, detail
 	}
 	return ErrUnavailable, fmt.Sprintf("%s (%d)", detail, s.Code)

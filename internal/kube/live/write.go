@@ -168,8 +168,16 @@ func preconditions(uid string) *metav1.Preconditions {
 	return &metav1.Preconditions{UID: &id}
 }
 
-// otherUID tells the conflict about a UID from others.
+// otherUID tells the conflict about a UID from others. The API server has a text for it
+// and no code, and not the same everywhere.
 func otherUID(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && strings.Contains(e.Detail, "UID in precondition")
+	if !errors.As(err, &e) {
+		return false
+	}
+	return strings.Contains(e.Detail, "UID in precondition") || strings.Contains(e.Detail, "UID in the precondition") || changedUID(e.Detail)
 }
+
+// changedUID tells the refusal to give an object another UID, which is how a patch of a
+// pod with the UID of its predecessor ends.
+func changedUID(detail string) bool { return strings.Contains(detail, "metadata.uid: Invalid value") }

@@ -28,8 +28,9 @@ func (p PodName) request() (request, error) {
 }
 
 // Nominate tells kube-scheduler which node a pod is meant for (status.nominatedNodeName,
-// which it tries first); "" takes that back. It reports whether the pod is still there.
-func (c *Client) Nominate(ctx context.Context, p PodName, node string) (there bool, err error) {
+// which it tries first); "" takes that back. It reports whether the pod still waits: one
+// that is bound, or not there any more, needs no nomination.
+func (c *Client) Nominate(ctx context.Context, p PodName, node string) (waits bool, err error) {
 	q, err := p.request()
 	if err != nil {
 		return false, fmt.Errorf("nominate a node: %w", err)
@@ -39,10 +40,15 @@ func (c *Client) Nominate(ctx context.Context, p PodName, node string) (there bo
 	if node != "" {
 		value = node
 	}
-	return gone(c.patch(ctx, q, mergePatch, map[string]any{
+	waits, err = gone(c.patch(ctx, q, mergePatch, map[string]any{
 		"metadata": map[string]any{"uid": p.UID},
 		"status":   map[string]any{"nominatedNodeName": value},
 	}))
+	var e *Error
+	if errors.As(err, &e) && e.Is == ErrInvalid && strings.Contains(e.Detail, "already bound to a node") {
+		return false, nil
+	}
+	return waits, err
 }
 
 // gone takes it for an answer that the object is not there any more, or is another one.
@@ -60,6 +66,15 @@ func (c *Client) Evict(ctx context.Context, p PodName, grace *int64) (there bool
 	q, err := p.request()
 	if err != nil {
 		return false, fmt.Errorf("evict: %w", err)
+	}
+	// An eviction of a pod with another UID is refused, but only after its budget has been
+	// charged for two minutes. So the pod is looked at first.
+	look := q
+	look.accept = metadataOfOne
+	if there, err := get[metav1.PartialObjectMetadata](ctx, c, &look, "PartialObjectMetadata", p.Name); err != nil {
+		return gone(err)
+	} else if string(there.UID) != p.UID {
+		return false, nil
 	}
 	q.verb, q.sub, q.content, q.once = "create", "eviction", plainJSON, true
 	q.body, err = json.Marshal(policyv1.Eviction{
