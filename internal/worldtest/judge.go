@@ -271,11 +271,15 @@ func (j *judge) existing() {
 // wouldMove reports whether a pod of a launch could be on the node instead, by the
 // rules about other pods, without leaving the domains that these are about.
 func (j *judge) wouldMove(p *snapshot.Pod, l *plan.Launch, v *nodeView) bool {
+	return j.wouldJoin(p, l, v.name, v.labels)
+}
+
+func (j *judge) wouldJoin(p *snapshot.Pod, l *plan.Launch, name string, labels map[string]string) bool {
 	if j.plain() {
 		return true
 	}
 	keys := j.keysOf([]*snapshot.Pod{p})
-	return domainOf(v.labels, keys) == domainOf(l.Labels, keys) && j.accepts(p, v.name, nil)
+	return domainOf(labels, keys) == domainOf(l.Labels, keys) && j.accepts(p, name, nil)
 }
 
 // afterPlan is what is free on a node, and its ports, when the plan is done.

@@ -43,8 +43,8 @@ func (j *judge) preferences() {
 	}
 	for i := range j.p.Launches {
 		l := &j.p.Launches[i]
-		if v[i] == nil {
-			continue
+		if v[i] == nil || l.Static {
+			continue // a static pool's node is there whatever the pods, as one that exists
 		}
 		at := b.sites[slices.IndexFunc(b.sites, func(s *site) bool { return s.name == l.Name })]
 		for _, p := range j.inLaunch[l.Name] {

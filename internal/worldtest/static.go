@@ -51,7 +51,8 @@ func (j *judge) static() {
 				if p.Buffer != "" && forPods {
 					continue // the launch is there for pods
 				}
-				if !o.Static && sup != nil && j.holds(sup, &l, append(append([]*snapshot.Pod(nil), j.inLaunch[l.Name]...), p)) == "" {
+				if !o.Static && sup != nil && j.holds(sup, &l, append(append([]*snapshot.Pod(nil), j.inLaunch[l.Name]...), p)) == "" &&
+					j.wouldJoin(p, &o, l.Name, sup.Labels) {
 					j.fail("pod %s of launch %s fits static launch %s", p.Ref(), o.Name, l.Name)
 				}
 			}
