@@ -295,3 +295,31 @@ func TestOverridesCanFail(t *testing.T) {
 		}
 	}
 }
+
+// TestLimits: sixty types and fifty templates, the cheapest first; the rest is left for an
+// attempt that follows.
+func TestLimits(t *testing.T) {
+	for _, tt := range []struct {
+		name                   string
+		pods                   func(i int) int64
+		types, templates, left int
+	}{
+		{"types", func(int) int64 { return 29 }, 60, 1, 40},
+		{"templates", func(i int) int64 { return int64(10 + i) }, 50, 50, 60},
+	} {
+		in := input(t, al2023)
+		for i := range 80 {
+			name := fmt.Sprintf("t%02d.large", i)
+			in.Types[name] = launch.Type{Name: name, ImageID: "ami-amd", MaxPods: tt.pods(i)}
+			in.Offers = append(in.Offers, offer(name, "a", "spot", int64(100+i)), offer(name, "b", "spot", int64(300+i)))
+		}
+		p := mustPlan(t, in)
+		types := map[string]bool{}
+		for _, o := range p.Used {
+			types[o.InstanceType] = true
+		}
+		if len(types) != tt.types || len(p.Templates) != tt.templates || len(p.Used) != 2*tt.types || len(p.Left) != tt.left || !types["t00.large"] || types["t79.large"] {
+			t.Errorf("%s: %d types, %d templates, %d used, %d left", tt.name, len(types), len(p.Templates), len(p.Used), len(p.Left))
+		}
+	}
+}
