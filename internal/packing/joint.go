@@ -122,8 +122,9 @@ func allowsAll(have, want []Bitset) bool {
 	return true
 }
 
-// solveGroups opens nodes for the groups of one weight: one after another and, where
-// they are few enough, as one problem too; the cheaper way stays.
+// solveGroups opens nodes for the groups of one weight: market by market, the groups of
+// one one after another and, where they are few enough, as one problem too; the cheaper
+// way stays.
 func (s *solver) solveGroups(groups []*group, w int32) {
 	for _, g := range groups {
 		s.fillReserved(g, w)
@@ -137,6 +138,70 @@ func (s *solver) solveGroups(groups []*group, w int32) {
 	for _, g := range groups {
 		s.fillSpare(g)
 	}
+	for _, apart := range s.markets(groups) {
+		s.solveMarket(apart, w)
+	}
+}
+
+// markets parts groups that have nothing to do with each other: they share no offer, and
+// no pool with a limit. What changes in one of them leaves the others as they are.
+func (s *solver) markets(groups []*group) [][]*group {
+	of := make([]int, len(groups)) // the first group of its market
+	for i := range groups {
+		of[i] = i
+		for k := range i {
+			if of[k] != of[i] && s.meets(groups[k], groups[i]) {
+				from, to := max(of[i], of[k]), min(of[i], of[k])
+				for j := range i + 1 {
+					if of[j] == from {
+						of[j] = to
+					}
+				}
+			}
+		}
+	}
+	var out [][]*group
+	for i := range groups {
+		var one []*group
+		for k := range groups {
+			if of[k] == i {
+				one = append(one, groups[k])
+			}
+		}
+		if one != nil {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// meets reports whether two groups may want the same node, or the same limit.
+func (s *solver) meets(a, b *group) bool {
+	x, y := s.sigs[s.sigOf[a.classes[0]]].offers, s.sigs[s.sigOf[b.classes[0]]].offers
+	for t := range x {
+		if t < len(y) && x[t] != nil && y[t] != nil && x[t].Intersects(y[t]) {
+			return true
+		}
+	}
+	if !s.limits {
+		return false
+	}
+	pools := map[int]bool{}
+	for _, b := range a.all {
+		if pool := s.p.Templates[b.template].Pool; s.hasLimit(pool) {
+			pools[pool] = true
+		}
+	}
+	return slices.ContainsFunc(b.all, func(o bin) bool { return pools[s.p.Templates[o.template].Pool] })
+}
+
+// hasLimit reports whether a pool has a limit.
+func (s *solver) hasLimit(pool int) bool {
+	return slices.ContainsFunc(s.p.Pools[pool].Remaining, func(v int64) bool { return v < NoLimit })
+}
+
+// solveMarket opens nodes for groups that share offers or limits.
+func (s *solver) solveMarket(groups []*group, w int32) {
 	pods := 0
 	for _, g := range groups {
 		for _, c := range g.classes {
