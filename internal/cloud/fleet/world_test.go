@@ -175,7 +175,7 @@ func prune(v any) any {
 // TestTranscripts shows what EC2 is sent for classes and offers. Commands: template and
 // fleet, with the spec of the class as input.
 func TestTranscripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var offered string
 			d.ScanArgs(t, "offers", &offered)

@@ -46,10 +46,10 @@ func read(t testing.TB, text string) userdata.Input {
 	return out
 }
 
-// TestTranscripts renders the user data of testdata: render (an input in YAML; base: laid
+// TestTranscripts renders the user data of testdata/transcripts: render (an input in YAML; base: laid
 // over the one that was defined before).
 func TestTranscripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		base := ""
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
