@@ -73,17 +73,17 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer, environ []strin
 	if err != nil {
 		return 0, err
 	}
-	sources, err := kube.Files(o.files, stdin)
+	in := handler.Input{Cluster: o.cluster, Region: o.region, Now: o.now, Seed: o.seed, Settings: set.Apply, Workloads: o.work, Save: o.snapshot != ""}
+	if in.Cluster == "" {
+		in.Cluster = set.Cluster
+	}
+	sources, err := o.sources(&in, stdin, stderr)
 	if err != nil {
 		return 0, err
 	}
 	over := kube.Overlay{Remove: o.remove}
 	if over.Sources, err = kube.Files(o.whatIf, stdin); err != nil {
 		return 0, fmt.Errorf("--what-if: %w", err)
-	}
-	in := handler.Input{Cluster: o.cluster, Region: o.region, Now: o.now, Seed: o.seed, Settings: set.Apply, Workloads: o.work, Save: o.snapshot != ""}
-	if in.Cluster == "" {
-		in.Cluster = set.Cluster
 	}
 	region := defaultRegion
 	if table != nil && table.Region != "" {

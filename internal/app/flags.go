@@ -24,11 +24,15 @@ that is from the least possible, and why a pod cannot run. It changes nothing.
 
   kubectl get pods,nodes,nodepools,nodeclaims,ec2nodeclasses,daemonsets,pvc,pv,sc -A -o yaml | plan -f -
   plan -f cluster/ -f pods.yaml --explain pod/shop/web-1
+  plan --context prod
   plan -f cluster/ -o html > plan.html
 
 What to plan on
   -f FILE|DIR|-        Kubernetes objects, YAML or JSON, many documents or Lists; a directory is read
                        with all below it, - is standard input; may be repeated
+  --context NAME       a running cluster in place of files: the context of a kubeconfig
+  --kubeconfig FILE    the kubeconfig (default: $KUBECONFIG, else ~/.kube/config); without --context
+                       its current context. Only list permissions are used
   --workloads          plan pods also for Deployments, StatefulSets, Jobs that have none in the input
   --cluster NAME       name of the cluster, for the report
   --catalog FILE       instance types and prices from a file instead of the built-in table
@@ -55,7 +59,7 @@ What to show
   --save-snapshot FILE write what was read as one file, which -f takes
   -v                   name the objects that were ignored because their kind does not matter
 
-Not there yet: --kubeconfig, --context, --ledger, --consolidate
+Not there yet: --ledger, --consolidate
 
 Exit status
   0  a plan was made
@@ -84,7 +88,12 @@ type options struct {
 	whatIf   []string
 	remove   []snapshot.Ref
 	diff     bool
+	// kubeconfig and context name a running cluster to read in place of files.
+	kubeconfig, context string
 }
+
+// live reports whether a running cluster is to be read.
+func (o *options) live() bool { return o.kubeconfig != "" || o.context != "" }
 
 // errHelp asks for the usage text.
 var errHelp = flag.ErrHelp
@@ -150,9 +159,9 @@ func parseFlags(args []string) (*options, error) {
 	})
 	fs.BoolVar(&o.diff, "diff", false, "")
 	var later []string
-	for _, name := range []string{"kubeconfig", "context", "ledger"} {
-		fs.Func(name, "", func(string) error { later = append(later, "--"+name); return nil })
-	}
+	fs.Func("kubeconfig", "", named(&o.kubeconfig, "want a file"))
+	fs.Func("context", "", named(&o.context, "want the name of a context"))
+	fs.Func("ledger", "", func(string) error { later = append(later, "--ledger"); return nil })
 	fs.BoolFunc("consolidate", "", func(string) error { later = append(later, "--consolidate"); return nil })
 
 	if err := fs.Parse(args); err != nil {
@@ -169,11 +178,24 @@ func parseFlags(args []string) (*options, error) {
 		return nil, errors.New("--diff and --explain: take one of them; --explain with --what-if or --remove explains the object on both sides")
 	case slices.Contains(o.files, kube.Stdin) && slices.Contains(o.whatIf, kube.Stdin):
 		return nil, errors.New("-f - and --what-if -: standard input can be read once; give one of them as a file")
-	case len(o.files) == 0:
-		return nil, errors.New("nothing to plan on: give the cluster's objects with -f FILE, -f DIR or -f - (plan -h says more)")
+	case o.live() && len(o.files) > 0:
+		return nil, errors.New("-f and --kubeconfig or --context: plan on files or on a running cluster; --what-if FILE lays files over either")
+	case !o.live() && len(o.files) == 0:
+		return nil, errors.New("nothing to plan on: give the cluster's objects with -f FILE, -f DIR or -f -, or a running cluster with --context NAME (plan -h says more)")
 	}
 	o.pairs = set
 	return o, nil
+}
+
+// named takes the value of a flag that must not be empty.
+func named(into *string, want string) func(string) error {
+	return func(v string) error {
+		if v == "" {
+			return errors.New(want)
+		}
+		*into = v
+		return nil
+	}
 }
 
 // flagError adds near misses to an unknown flag and takes the flag package's

@@ -1,6 +1,7 @@
 package realtest
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"kerf.sh/kerf/internal/app"
 	"kerf.sh/kerf/internal/kube"
 	"kerf.sh/kerf/internal/kube/live"
 	"kerf.sh/kerf/internal/snapshot"
@@ -235,6 +237,17 @@ func TestLiveEqualsFiles(t *testing.T) {
 	if len(s.Nodes) != *nodes || len(s.Pods) < *pods+3+*nodes || len(s.Incomplete) != 0 {
 		t.Errorf("%d nodes, %d pods, incomplete %q", len(s.Nodes), len(s.Pods), s.Incomplete)
 	}
+	dir := t.TempDir()
+	writeFiles(ctx, t, c, dir)
+	began = time.Now()
+	plan := planned(t, "--kubeconfig", c.Kubeconfig)
+	t.Logf("planned from the kubeconfig in %v", time.Since(began))
+	if d := cmp.Diff(planned(t, "-f", dir), plan); d != "" {
+		t.Errorf("the plans of files (-) and of the cluster (+): %s", d[:min(len(d), 3000)])
+	}
+	if !strings.Contains(plan, `"launches"`) || !strings.Contains(plan, "shop/p-10") {
+		t.Errorf("nothing was planned: %s", plan[:min(len(plan), 500)])
+	}
 	began = time.Now()
 	pending, err := client.PendingPods(ctx)
 	if err != nil || len(pending) < *pods/10 {
@@ -279,6 +292,21 @@ func text(t *testing.T, s *snapshot.Snapshot) string {
 func fromFiles(ctx context.Context, t *testing.T, c *Cluster) string {
 	t.Helper()
 	dir := t.TempDir()
+	writeFiles(ctx, t, c, dir)
+	sources, err := kube.Files([]string{dir}, io.MultiReader())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := kube.Read(sources, kube.Options{Now: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text(t, s)
+}
+
+// writeFiles writes every kind into a folder.
+func writeFiles(ctx context.Context, t *testing.T, c *Cluster, dir string) {
+	t.Helper()
 	for _, k := range live.Kinds() {
 		path := "/api/v1/" + k.Resource
 		if k.Group != "" {
@@ -299,13 +327,15 @@ func fromFiles(ctx context.Context, t *testing.T, c *Cluster) string {
 			t.Fatal(err)
 		}
 	}
-	sources, err := kube.Files([]string{dir}, io.MultiReader())
-	if err != nil {
-		t.Fatal(err)
+}
+
+// planned is what the plan program answers.
+func planned(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, msg bytes.Buffer
+	status := app.Main(append(args, "--now", "2026-11-30T12:00:00Z", "--region", "us-east-1", "--cluster", "real", "-o", "json"), nil, &out, &msg, nil)
+	if status != 0 {
+		t.Fatalf("plan %q: status %d: %s", args, status, msg.String())
 	}
-	s, _, err := kube.Read(sources, kube.Options{Now: at})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text(t, s)
+	return out.String()
 }
