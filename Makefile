@@ -49,8 +49,8 @@ demo: $(BUILD)/host/plan ## plan the cluster in events/worlds/demo: text here, p
 	@GO_PLAN=$(BUILD)/host/plan scripts/demo/run.sh $(BUILD)/demo
 
 .PHONY: plan
-plan: check-f $(BUILD)/host/plan ## plan your own objects: make plan F=file-or-folder [ARGS="--explain pod/ns/name -o json"]
-	@$(BUILD)/host/plan -f '$(F)' $(ARGS)
+plan: $(if $(findstring --context,$(ARGS))$(findstring --kubeconfig,$(ARGS)),,check-f) $(BUILD)/host/plan ## plan your own objects: make plan F=file-or-folder [ARGS="--explain pod/ns/name -o json"], or your cluster: ARGS="--context NAME"
+	@$(BUILD)/host/plan $(if $(F),-f '$(F)') $(ARGS)
 
 # The demo's clock goes with the demo's cluster.
 .PHONY: what-if

@@ -135,7 +135,7 @@ func (f *fake) page(w http.ResponseWriter, q *http.Request, meta metav1.ListMeta
 
 // listBytes encodes a list whose items are of whatever type: in protobuf a list is its
 // metadata as field 1, and every item as field 2.
-func listBytes(t *testing.T, k *kind, meta metav1.ListMeta, items []any) []byte {
+func listBytes(t testing.TB, k *kind, meta metav1.ListMeta, items []any) []byte {
 	raw, err := meta.Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func field(b []byte, number byte, raw []byte) []byte {
 }
 
 // wrap puts an encoded object into the envelope.
-func wrap(t *testing.T, kind string, body []byte) []byte {
+func wrap(t testing.TB, kind string, body []byte) []byte {
 	u := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: body}
 	out, err := u.Marshal()
 	if err != nil {
