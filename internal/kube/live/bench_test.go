@@ -96,7 +96,7 @@ func ordinaryPod(i int, node string) *corev1.Pod {
 	for k := range 12 {
 		c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("SETTING_NUMBER_%d", k), Value: "https://some.service.internal:8443/path/value"})
 	}
-	p.ManagedFields[0].FieldsV1.Raw = make([]byte, 2000)
+	p.ManagedFields[0].FieldsV1.SetRawBytes(make([]byte, 2000))
 	p.Status.Phase = corev1.PodRunning
 	return p
 }

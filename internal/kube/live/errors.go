@@ -85,54 +85,54 @@ func errorOf(q *request, err error) error {
 	if q.sub != "" {
 		out.Resource += "/" + q.sub
 	}
-	out.Is, out.Detail = classify(q, err)
+	out.Detail, out.Is = classify(q, err)
 	return out
 }
 
-func classify(q *request, err error) (error, string) {
+func classify(q *request, err error) (detail string, is error) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return ErrUnavailable, "no answer in time: " + err.Error()
+			return "no answer in time: " + err.Error(), ErrUnavailable
 		}
-		return ErrUnavailable, err.Error()
+		return err.Error(), ErrUnavailable
 	}
 	s := status.Status()
-	detail := s.Message
+	detail = s.Message
 	switch s.Code {
 	case http.StatusUnauthorized:
-		return ErrUnauthorized, detail
+		return detail, ErrUnauthorized
 	case http.StatusForbidden:
 		// Admission says no with 403 as well; only the authorizer's no is about permissions.
 		if q.verb == "create" && !strings.Contains(detail, " cannot "+q.verb+" resource ") {
-			return ErrInvalid, detail
+			return detail, ErrInvalid
 		}
-		return ErrForbidden, detail
+		return detail, ErrForbidden
 	case http.StatusNotFound:
 		if q.name == "" || s.Details == nil || s.Details.Name == "" {
-			return ErrMissingKind, detail
+			return detail, ErrMissingKind
 		}
-		return ErrNotFound, detail
+		return detail, ErrNotFound
 	case http.StatusConflict:
-		return ErrConflict, detail
+		return detail, ErrConflict
 	case http.StatusTooManyRequests:
 		if why := budget(s.Details); q.sub == "eviction" && why != "" {
-			return ErrBlocked, detail + " " + why
+			return detail + " " + why, ErrBlocked
 		}
-		return ErrUnavailable, detail
+		return detail, ErrUnavailable
 	case http.StatusInternalServerError:
 		if q.sub == "eviction" && strings.Contains(detail, "more than one PodDisruptionBudget") {
-			return ErrBlocked, detail + " Nobody can evict it until only one of its budgets selects it."
+			return detail + " Nobody can evict it until only one of its budgets selects it.", ErrBlocked
 		}
 	case http.StatusUnprocessableEntity:
 		if changedUID(detail) {
-			return ErrConflict, detail
+			return detail, ErrConflict
 		}
-		return ErrInvalid, detail
+		return detail, ErrInvalid
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusMethodNotAllowed:
-		return ErrInvalid, detail
+		return detail, ErrInvalid
 	}
-	return ErrUnavailable, fmt.Sprintf("%s (%d)", detail, s.Code)
+	return fmt.Sprintf("%s (%d)", detail, s.Code), ErrUnavailable
 }
 
 // expired tells the end of a continue token from other errors.
