@@ -47,7 +47,7 @@ var ruled = []string{workload.Zonal, workload.AntiAffinity, workload.Hostname}
 // sizes are the pod counts of the published workloads in a mode.
 func (m mode) sizes() []int {
 	if m == smoke {
-		return []int{100, 1000, 5000}
+		return []int{100, 1000}
 	}
 	return workload.Sizes()
 }
@@ -153,7 +153,7 @@ func (m mode) cases(drawn int, seed int64, limits karpenterLimits) []testCase {
 	r := rand.New(rand.NewSource(seed))
 	sizes := []int{1000, 100, 5000, 10000, 1000}
 	if m == smoke {
-		sizes = []int{1000, 100, 5000}
+		sizes = []int{1000, 100}
 	}
 	for i := range drawn {
 		c := testCase{kind: packed[i%len(packed)], pods: sizes[i/len(packed)%len(sizes)], seed: int64(r.Int31()), drawn: true}

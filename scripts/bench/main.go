@@ -60,7 +60,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	smokeFlag := fs.Bool("smoke", false, "a few workloads, under two minutes")
 	fullFlag := fs.Bool("full", false, "run Karpenter up to 10,000 pods too; takes about half an hour")
 	seed := fs.Int64("seed", 0, "seed of the drawn workloads; 0 = draw one and print it")
-	drawn := fs.Int("drawn", 20, "number of drawn workloads")
+	drawn := fs.Int("drawn", 20, "number of drawn workloads; 10 with -smoke, if not given")
 	only := fs.String("only", "", "run only cases whose name matches this regular expression, as in 'mixedweb-1000, open$'")
 	limits := fs.String("karpenter", "", "largest workload for Karpenter, by kind (uniform=10000,diverse=5000) or for all; 0 = leave Karpenter out")
 	timeout := fs.Duration("timeout", 5*time.Minute, "wall time after which one Karpenter run is stopped and reported as such")
@@ -81,6 +81,11 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		return config{}, errors.New("-smoke and -full exclude each other")
 	case *smokeFlag:
 		c.mode = smoke
+		given := false
+		fs.Visit(func(f *flag.Flag) { given = given || f.Name == "drawn" })
+		if !given {
+			c.drawn = 10
+		}
 	case *fullFlag:
 		c.mode = full
 	}
