@@ -233,8 +233,9 @@ func TestDeterministic(t *testing.T) {
 		out, _ := w.CreateFleet(ctx, request("t", onDemand, 3, "m5.large"))
 		return strings.Join(out.Instances[0].InstanceIds, " ")
 	}
-	if ids("1") != ids("1") || ids("1") == ids("2") {
-		t.Errorf("ids %s and %s", ids("1"), ids("2"))
+	first, again, other := ids("1"), ids("1"), ids("2")
+	if first != again || first == other {
+		t.Errorf("ids %s, again %s, with another seed %s", first, again, other)
 	}
 }
 

@@ -1,7 +1,6 @@
 package launch_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -90,13 +89,4 @@ func overrides(p *launch.Planned) []string {
 		}
 	}
 	return out
-}
-
-func indent(t testing.TB, v any) string {
-	t.Helper()
-	out, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
 }

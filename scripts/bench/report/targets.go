@@ -116,7 +116,7 @@ func (r *Run) Evaluate() {
 		r.rules(func(row *Row) bool { return row.Pods >= 1000 && row.Kind != workload.Hostname }).
 			target("price / bound by filled nodes: zonal, antiaffinity, 1,000 pods and more", dollars, 1.03, 1, true),
 		r.rules(func(row *Row) bool { return row.Pods >= 1000 && row.Kind == workload.Hostname }).
-			target("price / bound by filled nodes: hostname, 1,000 pods and more", dollars, 1.04, 1, true),
+			target("price / bound by filled nodes: hostname, 1,000 pods and more", dollars, 1.03, 1, true),
 		worst(r.Rows, -1, func(row *Row) (float64, bool) {
 			return row.CPURatio(), row.Kerf != nil && ruled(row) && row.Kind != workload.Hostname && row.Pods == 1000 && row.CPURatio() > 0
 		}).target("CPU of Karpenter / CPU of Kerf: zonal, antiaffinity, 1,000 pods", times, 150, -1, false),
