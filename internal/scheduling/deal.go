@@ -49,7 +49,9 @@ type unit struct {
 	costs   map[*cell]int64
 	cursors map[*cell]*cursor
 	dealt   map[*cell]int
-	most    []hostCap // of them on one node
+	// counting are the spreads of other pods that count these.
+	counting []*spreading
+	most     []hostCap // of them on one node
 	// pinned units go to these nodes and no other; bundled ones share a node.
 	pinned  packing.Bitset
 	bundled bool
@@ -115,6 +117,7 @@ func (d *dealer) one(u *unit, floor int) bool {
 		var best *cell
 		var bestRoom bool
 		var bestCost int64
+		var bestCrowd int32
 		for i := range set.cells {
 			c := &set.cells[i]
 			if d.full(u, c) {
@@ -127,10 +130,11 @@ func (d *dealer) one(u *unit, floor int) bool {
 					continue
 				}
 			}
-			if best != nil && !better(room, cost, u.dealt[c], bestRoom, bestCost, u.dealt[best]) || !d.admits(u, c, level) {
+			crowd := crowd(u.counting, c.dom)
+			if best != nil && !better(room, cost, crowd, u.dealt[c], bestRoom, bestCost, bestCrowd, u.dealt[best]) || !d.admits(u, c, level) {
 				continue
 			}
-			best, bestRoom, bestCost = c, room, cost
+			best, bestRoom, bestCost, bestCrowd = c, room, cost, crowd
 		}
 		if best != nil {
 			d.give(u, best, level, bestRoom)
@@ -140,13 +144,16 @@ func (d *dealer) one(u *unit, floor int) bool {
 	return false
 }
 
-// better: room that is there before price, then the domain with fewer of them.
-func better(room bool, cost int64, n int, room2 bool, cost2 int64, n2 int) bool {
+// better: room that is there before price, then the domain where they crowd out fewer
+// pods that must be spread, then the one with fewer of them.
+func better(room bool, cost int64, crowd int32, n int, room2 bool, cost2 int64, crowd2 int32, n2 int) bool {
 	switch {
 	case room != room2:
 		return room
 	case cost != cost2:
 		return cost < cost2
+	case crowd != crowd2:
+		return crowd < crowd2
 	}
 	return n < n2
 }

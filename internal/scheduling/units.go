@@ -73,6 +73,7 @@ func (d *dealer) prepare(u *unit) {
 	u.need = w.unitNeed(u.members)
 	u.costs, u.cursors, u.dealt = map[*cell]int64{}, map[*cell]*cursor{}, map[*cell]int{}
 	u.keys = d.keysOf(u)
+	u.counting = d.counting(u.members)
 	var key strings.Builder
 	fmt.Fprint(&key, u.keys)
 	var nodes packing.Bitset

@@ -63,8 +63,8 @@ func (w *World) verify(p *packing.Problem, r *packing.Result) *verification {
 	return v
 }
 
-// enterAll lets pods in as long as any may. Those that must be spread go first. Of the
-// others, which only count, one at a time follows, where there are fewest: they raise the
+// enterAll lets pods in as long as any may. Those that no spread counts but their own go
+// first. Of the others, which also count for pods that they are not, one at a time follows, where there are fewest: they raise the
 // least that the spread pods are measured against, and not the most.
 func (d *dealer) enterAll(items []item) {
 	var strict, free []*item
@@ -73,16 +73,12 @@ func (d *dealer) enterAll(items []item) {
 		it := &items[i]
 		c := &d.w.Classes[it.class]
 		it.at = i
-		spread := false
-		for _, m := range c.membersOf() {
-			spread = spread || len(d.stance[m.rules].spread) > 0
-			for _, s := range d.spreads {
-				if it.dom[s.key] >= 0 && d.w.matches(m.rules, s.term) {
-					counted[i] = append(counted[i], s)
-				}
+		for _, s := range d.counting(c.membersOf()) {
+			if it.dom[s.key] >= 0 {
+				counted[i] = append(counted[i], s)
 			}
 		}
-		if spread {
+		if counted[i] == nil {
 			strict = append(strict, it)
 		} else {
 			free = append(free, it)
@@ -114,12 +110,27 @@ func (d *dealer) enterAll(items []item) {
 	}
 }
 
+// counting are the spreads that count pods of a unit without being theirs.
+func (d *dealer) counting(members []member) []*spreading {
+	var out []*spreading
+	for _, m := range members {
+		for _, s := range d.spreads {
+			if d.w.matches(m.rules, s.term) && !slices.Contains(d.w.topo.carry[m.rules].spread, s.term) {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
 // crowd is the most pods that any spread counts in the domain of a pod; 0 for pods that
 // none counts.
 func crowd(counted []*spreading, dom []int32) int32 {
 	n := int32(0)
 	for _, s := range counted {
-		n = max(n, s.count[dom[s.key]])
+		if v := dom[s.key]; v >= 0 {
+			n = max(n, s.count[v])
+		}
 	}
 	return n
 }
