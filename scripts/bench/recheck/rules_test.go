@@ -1,6 +1,7 @@
 package recheck_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,13 +60,9 @@ func TestRulesBetweenPods(t *testing.T) {
 			t.Errorf("%s: no exchange of pods was found to break a rule", c.kind)
 		}
 		if c.kind == workload.Zonal {
-			l := &p.Launches[0]
-			for i := range l.Options {
-				if l.Options[i] != l.Chosen {
-					l.Options[i].Zone = "elsewhere"
-					break
-				}
-			}
+			other := p.Launches[0].Chosen
+			other.Zone = "elsewhere"
+			p.Launches[0].Options = append(slices.Clone(p.Launches[0].Options), other)
 			if f := recheck.Rules(s.Pods, p); len(f.List) == 0 || !strings.Contains(f.List[0], "may come up in") {
 				t.Errorf("options in two zones: %v", f.List)
 			}
