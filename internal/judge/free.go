@@ -162,7 +162,7 @@ func (c *Cluster) Settle(planner func(*snapshot.Snapshot, *catalog.Catalog) *pla
 	var out Outcome
 	for out.Rounds < maxRounds {
 		p := planner(&s, c.c)
-		placed := placesOf(p)
+		placed := seatsOf(p)
 		if len(placed) == 0 {
 			break
 		}
@@ -200,11 +200,17 @@ func (c *Cluster) Settle(planner func(*snapshot.Snapshot, *catalog.Catalog) *pla
 	return out, nil
 }
 
-// placesOf gives the node or launch of every pod that a plan places; units of buffers
+// seatsOf gives the node or launch of every pod that a plan places; units of buffers
 // are room, and nobody's pods.
+func seatsOf(p *plan.Plan) map[string]string {
+	out := placesOf(p)
+	maps.DeleteFunc(out, func(ref, _ string) bool { return strings.HasPrefix(ref, "buffer/") })
+	return out
+}
+
+// placesOf gives the node or launch of everything that a plan places.
 func placesOf(p *plan.Plan) map[string]string {
 	out := map[string]string{}
-	defer maps.DeleteFunc(out, func(ref, _ string) bool { return strings.HasPrefix(ref, "buffer/") })
 	for i := range p.Launches {
 		for _, ref := range p.Launches[i].Pods {
 			out[ref] = p.Launches[i].Name

@@ -112,18 +112,7 @@ func (c *Cluster) steps(p *plan.Plan, nodes []*corev1.Node) (daemons, pods []ste
 			daemons = append(daemons, step{pod: d, node: n.Name})
 		}
 	}
-	to := map[string]string{}
-	for i := range p.Launches {
-		for _, ref := range p.Launches[i].Pods {
-			to[ref] = p.Launches[i].Name
-		}
-	}
-	for _, pl := range p.Placements {
-		to[pl.Pod] = pl.Node
-	}
-	for _, d := range p.Displaced {
-		to[d.Pod] = d.To
-	}
+	to := placesOf(p)
 	for ref, node := range to {
 		pod, err := c.pod(ref)
 		if err != nil {
