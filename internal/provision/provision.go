@@ -78,7 +78,7 @@ func solve(w *scheduling.World) (*packing.Problem, *packing.Result) {
 	for n := 1; ; n++ {
 		p := w.Problem()
 		r := w.Pack(p)
-		again := n < maxRounds && w.Revise(p, r)
+		again := n < maxRounds && w.Revise(r)
 		w.Enforce(p, r)
 		this := &round{w.Classes, p, r, 0}
 		this.left = left(w, r)

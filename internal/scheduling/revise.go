@@ -13,13 +13,13 @@ import (
 // preference at a time); where rules about other pods say how pods must be spread, the
 // deal is done again with what was found out: how many find room in a domain, and which
 // domains new nodes will open.
-func (w *World) Revise(p *packing.Problem, r *packing.Result) bool {
+func (w *World) Revise(r *packing.Result) bool {
 	changed := w.relax(r)
 	changed = w.reviseSlots(r) || changed
 	if w.topo == nil || len(w.topo.terms) == 0 {
 		return changed
 	}
-	v := w.verify(p, r)
+	v := w.verify(r)
 	for i := range v.opened {
 		changed = w.open(v.opened[i]) || changed
 	}
@@ -38,7 +38,7 @@ func (w *World) relax(r *packing.Result) bool {
 		if steps == 0 || c.level >= steps || c.members != nil {
 			continue
 		}
-		i := w.baseOf(c)
+		i := c.base
 		for len(w.floors[i]) <= steps {
 			w.floors[i] = append(w.floors[i], 0)
 		}
@@ -47,14 +47,6 @@ func (w *World) relax(r *packing.Result) bool {
 		any = true
 	}
 	return any
-}
-
-// baseOf finds the class of the snapshot that a class was cut from.
-func (w *World) baseOf(c *Class) int {
-	if c.members != nil {
-		return c.members[0].class
-	}
-	return c.base
 }
 
 // lower sets ceilings where pods found no room, so that the next deal puts them
@@ -81,7 +73,7 @@ func (w *World) lowerBy(r *packing.Result, excess map[int]int) bool {
 			if w.hits == nil {
 				w.hits = map[int][]packing.LimitHit{}
 			}
-			w.hits[w.baseOf(c)] = u.Limits
+			w.hits[c.base] = u.Limits
 		}
 	}
 	for c, n := range excess {
@@ -96,7 +88,7 @@ func (w *World) lowerBy(r *packing.Result, excess map[int]int) bool {
 		if !c.dealt || c.cell == nil {
 			continue
 		}
-		b := w.baseOf(c)
+		b := c.base
 		total[b] += c.Units() - missing[i]
 		if missing[i] == 0 || c.cell.open() {
 			continue
@@ -128,7 +120,7 @@ func (w *World) Hits(class int, hits []packing.LimitHit) []packing.LimitHit {
 	if len(hits) > 0 || !c.dealt || c.cell != nil {
 		return hits
 	}
-	return w.hits[w.baseOf(c)]
+	return w.hits[c.base]
 }
 
 // open makes a domain known to a spread: a node of the plan will be there.
@@ -151,7 +143,7 @@ func (w *World) Enforce(p *packing.Problem, r *packing.Result) {
 	if w.topo == nil || len(w.topo.terms) == 0 {
 		return
 	}
-	v := w.verify(p, r)
+	v := w.verify(r)
 	for c := range w.Classes {
 		n := v.excess[c]
 		if n == 0 {

@@ -71,10 +71,14 @@ type World struct {
 	topo  *topology
 	hosts hosts
 	// What earlier rounds found out, see Revise.
-	floors  [][]int       // by base class: pods that have lost so many preferences
-	ceiling map[place]int // the most of a class that finds room in a cell, or in all
-	extra   map[extraKey][]int32
-	hits    map[int][]packing.LimitHit // by base class: limits met
+	floors   [][]int       // by base class: pods that have lost so many preferences
+	ceiling  map[place]int // the most of a class that finds room in a cell, or in all
+	extra    map[extraKey][]int32
+	verified struct { // the last result that was gone through
+		result *packing.Result
+		found  *verification
+	}
+	hits map[int][]packing.LimitHit // by base class: limits met
 }
 
 // extraKey is a spread term as pods of a rules-key see it.
