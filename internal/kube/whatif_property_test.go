@@ -44,6 +44,9 @@ func documents(t *rapid.T, not ...string) (rest, overlay []string) {
 			rest = append(rest, d)
 		}
 	}
+	if len(rest) == 0 { // a file without a document is an error of its own
+		rest = []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: beside}"}
+	}
 	return rest, overlay
 }
 
