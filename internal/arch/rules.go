@@ -54,6 +54,7 @@ var packages = map[string]class{
 	"workload":  checking,
 	"worldtest": checking,
 	"oracle":    checking,
+	"rapidtest": checking,
 	"arch":      checking,
 }
 

@@ -1,27 +1,11 @@
 package provision_test
 
 import (
-	"flag"
-	"os"
 	"testing"
+
+	"kerf.sh/kerf/internal/rapidtest"
 )
 
-// TestMain makes drawn worlds the same in every run, so that a test that passed
-// yesterday passes today: -rapid.seed draws others, -rapid.checks draws more. Failures
-// print their world instead of writing files into testdata.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	given := map[string]bool{}
-	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for name, value := range map[string]string{
-		"rapid.seed": "20260304", "rapid.checks": "300", "rapid.shrinktime": "10s", "rapid.nofailfile": "true",
-	} {
-		if given[name] {
-			continue
-		}
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
+	rapidtest.Main(m, map[string]string{"rapid.checks": "300", "rapid.shrinktime": "10s"})
 }

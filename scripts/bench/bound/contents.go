@@ -62,14 +62,15 @@ func Contents(columns []Column, kinds []Kind) ContentsBound {
 		for i, k := range kinds {
 			lp.duals[i], _ = Worth(k.Need, cert.Duals).Float64()
 		}
-		c.extend(lp, -slack/10)
+		c.extend(lp, -slack/10, findSteps, findSettle)
 		lp.reprice()
 	}
 	for out.Rounds < contentRounds {
 		out.Rounds++
 		lp.run(2000)
 		out.Value = lp.value()
-		if !c.extend(lp, slack) {
+		// A hasty search that finds nothing is followed by one that is as good as the proof.
+		if !c.extend(lp, slack, findSteps, findSettle) && !c.extend(lp, slack, proofSteps, proofSteps) {
 			break
 		}
 	}
@@ -168,12 +169,12 @@ func (c *contents) knapsack(worths []int64) *knapsack {
 
 // extend adds contents that are worth more than their node by a part, and reports
 // whether there were any.
-func (c *contents) extend(lp *cover, part int64) bool {
+func (c *contents) extend(lp *cover, part int64, steps, settle int) bool {
 	k := c.knapsack(c.worths(lp.duals))
 	more := false
 	for b, cap := range c.rooms {
 		price := c.price[b] * grain
-		if _, found := k.most(cap, price+price/part, findSteps, findSettle); found {
+		if _, found := k.most(cap, price+price/part, steps, settle); found {
 			row := make([]float64, c.kinds)
 			k.amounts(cap, row)
 			lp.add(row, float64(c.price[b]))

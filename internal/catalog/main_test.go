@@ -1,0 +1,9 @@
+package catalog
+
+import (
+	"testing"
+
+	"kerf.sh/kerf/internal/rapidtest"
+)
+
+func TestMain(m *testing.M) { rapidtest.Main(m, nil) }

@@ -1,0 +1,11 @@
+//go:build !wire
+
+package ledger_test
+
+import (
+	"testing"
+
+	"kerf.sh/kerf/internal/rapidtest"
+)
+
+func TestMain(m *testing.M) { rapidtest.Main(m, nil) }
