@@ -98,7 +98,6 @@ require (
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/google/pprof v0.0.0-20260402051712-545e8a4df936
 	kerf.sh/kerf v0.0.0
 	pgregory.net/rapid v1.3.0
 )
