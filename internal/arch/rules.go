@@ -61,7 +61,14 @@ var packages = map[string]class{
 // pureParts are parts of adapters that know what is asked of the outside and what its
 // answers mean, and ask nothing themselves: the same input gives the same bytes, and they
 // build without the SDK.
-var pureParts = []string{"internal/cloud/launch", "internal/cloud/nodeclass", "internal/cloud/userdata"}
+var pureParts = []string{
+	"internal/cloud/launch", "internal/cloud/nodeclass", "internal/cloud/userdata",
+	"internal/kube/api",
+}
+
+// words are the parts of adapters that say what is asked and what answers mean: what
+// applies a plan may know them, because they bring no client along.
+var words = append(slices.Clone(pureParts), "internal/cloud/awserr")
 
 // fakes stand in for the outside in tests, below the adapter whose calls they answer.
 var fakes = []string{"internal/cloud/ec2fake"}
@@ -153,6 +160,9 @@ func importRule(from class, name, path string, test bool) string {
 			return "a function imports internal/app and the Lambda library only"
 		}
 	case middle:
+		if packages[to] == adapter && slices.Contains(words, strings.TrimPrefix(path, Module+"/")) {
+			return ""
+		}
 		if packages[to] == adapter || packages[to] == wiring {
 			return "what applies a plan declares an interface for what an adapter does; internal/app joins them"
 		}

@@ -43,12 +43,6 @@ func (l *Ledger) Attempt(ctx context.Context, id string) (a lifecycle.Attempt, o
 	return a, err == nil, err
 }
 
-// Begun is an attempt that may be called now, and its records.
-type Begun struct {
-	Attempt lifecycle.Attempt
-	Records []lifecycle.Record // in the order of its claims
-}
-
 // Begin stores an attempt just before its call, under the lease and within limits: the
 // claims of the attempt, as read, go from Intended to Launching. reserved is what each
 // may take with this request, by claim; where it is missing the reservation stays. After
@@ -141,14 +135,6 @@ func (l *Ledger) Answer(ctx context.Context, was, next lifecycle.Attempt) (lifec
 	return next, nil
 }
 
-// Settled is what an attempt brought.
-type Settled struct {
-	// Records are the claims' records as they are now.
-	Records []lifecycle.Record
-	// Extra are instances of the attempt that no record owns: they are to be terminated.
-	Extra []lifecycle.Instance
-}
-
 // Settle brings the outcome of an attempt to its records: those that got an instance are
 // Launched and use what it is, the others are Intended again, free for the next attempt.
 // known says what an instance is, from the catalogue. It may be repeated, also by others
@@ -222,7 +208,7 @@ func (l *Ledger) settle(ctx context.Context, a lifecycle.Attempt, claims []strin
 				records = append(records, was)
 				continue
 			}
-			changes = append(changes, Change{was, *next})
+			changes = append(changes, Change{Was: was, Next: *next})
 		}
 		var saved []lifecycle.Record
 		if saved, err = l.Save(ctx, changes...); err == nil {

@@ -28,17 +28,6 @@ const (
 	attrTime  = "at"
 )
 
-// Part is a named piece of the catalogue: the types and prices of a region, or a resolved
-// NodeClass.
-type Part struct {
-	Name string // does not contain "#"
-	Data []byte
-	// Generation is that of the object it was made from; a class counts as resolved when it
-	// is the generation that it has now.
-	Generation int64
-	At         time.Time // when it was stored
-}
-
 // PutPart stores a part, whole: who reads meanwhile gets the old or the new one. Data of
 // any size is compressed and cut into rows. An older generation does not replace a newer.
 func (l *Ledger) PutPart(ctx context.Context, p Part) error {

@@ -301,7 +301,7 @@ func flowLostLease(t *testing.T, tb Table) {
 	}
 	next := recs[0]
 	next.Reason = "x"
-	if _, err := a.SaveUnder(ctx, lease, Change{recs[0], next}); !errors.Is(err, ErrLostLease) {
+	if _, err := a.SaveUnder(ctx, lease, Change{Was: recs[0], Next: next}); !errors.Is(err, ErrLostLease) {
 		t.Errorf("save: %v", err)
 	}
 	if diff := cmp.Diff(before, dump(t, tb)); diff != "" {
@@ -415,7 +415,7 @@ func flowLaunch(t *testing.T, tb Table) {
 	closed := n1
 	closed.Phase, closed.Reason = lifecycle.Closed, lifecycle.ReasonInstanceGone
 	for range 2 {
-		if _, err := b.Save(ctx, Change{n1, closed}); err != nil {
+		if _, err := b.Save(ctx, Change{Was: n1, Next: closed}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -451,14 +451,14 @@ func flowLimits(t *testing.T, tb Table) {
 	}
 	limits := Limits{"p": {snapshot.Nodes: 3, "nvidia.com/gpu": 2, lifecycle.Price: 1_000_000}, "none": {snapshot.CPU: -5}}
 	_, err := a.Commit(ctx, lease, []lifecycle.Record{gpu("g", 3)}, limits)
-	if e, ok := errors.AsType[*LimitError](err); !ok || *e != (LimitError{"p", "nvidia.com/gpu", 0, 3, 2}) {
+	if e, ok := errors.AsType[*LimitError](err); !ok || *e != (LimitError{NodePool: "p", Resource: "nvidia.com/gpu", Used: 0, Asked: 3, Limit: 2}) {
 		t.Errorf("above a limit at once: %v", err)
 	}
 	if _, err := a.Commit(ctx, lease, []lifecycle.Record{gpu("g1", 1), gpu("g2", 1)}, limits); err != nil {
 		t.Fatal(err)
 	}
 	_, err = a.Commit(ctx, lease, []lifecycle.Record{gpu("g3", 1), intent(c, "other", "q", 1)}, limits)
-	if e, ok := errors.AsType[*LimitError](err); !ok || *e != (LimitError{"p", "nvidia.com/gpu", 2, 1, 2}) {
+	if e, ok := errors.AsType[*LimitError](err); !ok || *e != (LimitError{NodePool: "p", Resource: "nvidia.com/gpu", Used: 2, Asked: 1, Limit: 2}) {
 		t.Errorf("the third gpu: %v", err)
 	}
 	if _, ok, _ := a.Record(ctx, "other"); ok {
@@ -505,22 +505,22 @@ func flowRecords(t *testing.T, tb Table) {
 	}
 	next := recs[0]
 	next.UID, next.NextAt = "uid-1", c.in(time.Minute)
-	saved, err := b.Save(ctx, Change{recs[0], next})
+	saved, err := b.Save(ctx, Change{Was: recs[0], Next: next})
 	if err != nil || saved[0].Version != 2 {
 		t.Fatalf("save: %+v, %v", saved, err)
 	}
-	if got, err := b.Save(ctx, Change{recs[0], next}); err != nil || got[0].Version != 2 {
+	if got, err := b.Save(ctx, Change{Was: recs[0], Next: next}); err != nil || got[0].Version != 2 {
 		t.Errorf("the same once more: %+v, %v", got, err)
 	}
 	other := recs[0]
 	other.UID = "uid-2"
-	if _, err := a.Save(ctx, Change{recs[0], other}); !errors.Is(err, ErrChanged) {
+	if _, err := a.Save(ctx, Change{Was: recs[0], Next: other}); !errors.Is(err, ErrChanged) {
 		t.Errorf("over an old version: %v", err)
 	}
 	// All or none.
 	two := recs[1]
 	two.Reason = "x"
-	if _, err := a.Save(ctx, Change{recs[1], two}, Change{recs[0], other}); !errors.Is(err, ErrChanged) {
+	if _, err := a.Save(ctx, Change{Was: recs[1], Next: two}, Change{Was: recs[0], Next: other}); !errors.Is(err, ErrChanged) {
 		t.Errorf("one of two over an old version: %v", err)
 	}
 	if got, _, _ := a.Record(ctx, "n2"); got.Reason != "" {
@@ -536,7 +536,7 @@ func flowRecords(t *testing.T, tb Table) {
 	}
 	moved := saved[0]
 	moved.NodePool = "q"
-	if _, err := a.Save(ctx, Change{saved[0], moved}); err == nil {
+	if _, err := a.Save(ctx, Change{Was: saved[0], Next: moved}); err == nil {
 		t.Error("a record went to another pool")
 	}
 	all, err := a.Records(ctx)
@@ -566,7 +566,7 @@ func flowAttempts(t *testing.T, tb Table) {
 	// that the answer brings.
 	going := begun.Records[0]
 	going.Phase, going.Reason = lifecycle.Terminating, lifecycle.ReasonDeleted
-	if _, err := b.Save(ctx, Change{begun.Records[0], going}); err != nil {
+	if _, err := b.Save(ctx, Change{Was: begun.Records[0], Next: going}); err != nil {
 		t.Fatal(err)
 	}
 	at := begun.Attempt

@@ -256,7 +256,7 @@ func housekeep(l *Ledger, clk *clock) {
 		for _, r := range recs {
 			next, ok := r.Cancel("not wanted any more", clk.Now())
 			if ok {
-				_, _ = l.Save(ctx, Change{r, next})
+				_, _ = l.Save(ctx, Change{Was: r, Next: next})
 			}
 		}
 		_, _ = l.Recount(ctx)
@@ -404,7 +404,7 @@ func converge(m *Memory, clk *clock, limits Limits) error {
 				}
 			} else if next, ok := r.Cancel("x", clk.Now()); !ok {
 				return fmt.Errorf("%s cannot be cancelled", r.Claim)
-			} else if _, err := l.Save(ctx, Change{r, next}); err != nil {
+			} else if _, err := l.Save(ctx, Change{Was: r, Next: next}); err != nil {
 				return err
 			}
 		default:

@@ -18,46 +18,6 @@ const (
 	attrMode    = "mode"
 )
 
-// Mode says what the table may be used for.
-type Mode string
-
-const (
-	// Normal: everything.
-	Normal Mode = "normal"
-	// Recovery: the table is new, or was restored, and does not know all nodes: nothing is
-	// launched or disrupted until records were rebuilt.
-	Recovery Mode = "recovery"
-)
-
-// Lease is the right to plan. It is lost when somebody else takes it after its expiry, or
-// when a recovery begins; then nothing that is written with it is applied.
-type Lease struct {
-	Owner   string
-	Token   int64 // grows with every holder
-	Expires time.Time
-	Slot    int64 // the last slot that was done when it was taken
-	Mode    Mode
-	Table   string
-}
-
-var (
-	// ErrLostLease: the lease is somebody else's, or has expired.
-	ErrLostLease = errors.New("the planner's lease is lost")
-	// ErrRecovery: the table is in recovery mode, or has to be.
-	ErrRecovery = errors.New("the ledger is in recovery: nothing is launched or disrupted")
-)
-
-// BusyError says who plans.
-type BusyError struct {
-	Owner   string
-	Expires time.Time
-	Slot    int64 // the last slot that was done
-}
-
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("the planner's lease is held by %s until %s", e.Owner, e.Expires.UTC().Format(time.RFC3339))
-}
-
 var leaseKey = Key{pkLease, skPlanner}
 
 // Acquire takes the lease for a time if nobody holds it, or its holder let it expire. The
@@ -105,11 +65,11 @@ func (l *Ledger) acquire(ctx context.Context, ttl time.Duration, mode Mode) (Lea
 
 // held is the condition that a lease is good: every commit carries it.
 func (l *Ledger) held(lease Lease) Cond {
-	return All(lease.owned(), AtLeast(attrExpires, l.Now().UnixMilli()+1))
+	return All(owned(lease), AtLeast(attrExpires, l.Now().UnixMilli()+1))
 }
 
 // owned is the condition that nobody took the lease.
-func (lease Lease) owned() Cond {
+func owned(lease Lease) Cond {
 	return All(Eq(attrOwner, S(lease.Owner)), Eq(attrToken, N(lease.Token)), Eq(attrTable, S(lease.Table)), Eq(attrMode, S(string(lease.Mode))))
 }
 
@@ -119,7 +79,7 @@ func (l *Ledger) check(lease Lease) Write { return Write{Key: leaseKey, When: l.
 // Renew extends a lease that nobody took.
 func (l *Ledger) Renew(ctx context.Context, lease Lease, ttl time.Duration) (Lease, error) {
 	until := l.Now().Add(ttl)
-	err := l.lease(ctx, "renew", Write{Set: Item{attrExpires: N(until.UnixMilli())}, When: lease.owned()})
+	err := l.lease(ctx, "renew", Write{Set: Item{attrExpires: N(until.UnixMilli())}, When: owned(lease)})
 	if err != nil {
 		return lease, err
 	}
@@ -131,7 +91,7 @@ func (l *Ledger) Renew(ctx context.Context, lease Lease, ttl time.Duration) (Lea
 // round in the meantime, the lease is kept and again is true: plan once more, then
 // release.
 func (l *Ledger) Release(ctx context.Context, lease Lease, slot int64) (again bool, err error) {
-	w := Write{Key: leaseKey, Set: Item{attrSlot: N(max(slot, lease.Slot))}, Remove: []string{attrOwner, attrExpires}, When: All(lease.owned(), Absent(attrRerun))}
+	w := Write{Key: leaseKey, Set: Item{attrSlot: N(max(slot, lease.Slot))}, Remove: []string{attrOwner, attrExpires}, When: All(owned(lease), Absent(attrRerun))}
 	_, err = l.write(ctx, w)
 	c, failed := errors.AsType[*ConditionError](err)
 	switch {
@@ -141,10 +101,10 @@ func (l *Ledger) Release(ctx context.Context, lease Lease, slot int64) (again bo
 		return false, nil
 	case c.Old[attrToken].n == lease.Token && c.Old[attrMode].s == string(lease.Mode) && c.Old[attrOwner].s == "":
 		return false, nil // let go before, and the answer was lost
-	case !lease.owned().holds(c.Old):
+	case !owned(lease).holds(c.Old):
 		return false, fmt.Errorf("release the lease: %w", ErrLostLease)
 	}
-	err = l.lease(ctx, "keep", Write{Remove: []string{attrRerun}, Set: Item{attrSlot: N(max(slot, lease.Slot))}, When: lease.owned()})
+	err = l.lease(ctx, "keep", Write{Remove: []string{attrRerun}, Set: Item{attrSlot: N(max(slot, lease.Slot))}, When: owned(lease)})
 	return err == nil, err
 }
 
@@ -162,16 +122,6 @@ func (l *Ledger) SetRerun(ctx context.Context) (held bool, err error) {
 		return false, fmt.Errorf("ask the planner for another round: %w", err)
 	}
 	return true, nil
-}
-
-// LeaseState is the lease as it stands, for ticks and reports.
-type LeaseState struct {
-	Owner   string // "" = nobody
-	Token   int64
-	Expires time.Time
-	Rerun   bool
-	Slot    int64
-	Mode    Mode
 }
 
 // ReadLease reads the lease. A table without one is in recovery.

@@ -256,9 +256,6 @@ func stored(version int64) Cond {
 	return Eq(attrVersion, N(version))
 }
 
-// ErrChanged says that a row is not as it was read: read again and decide again.
-var ErrChanged = errors.New("it was changed by somebody else")
-
 // saveRow writes a row with a body over the version that was read.
 func (l *Ledger) saveRow(ctx context.Context, it Item, was int64) error {
 	_, err := l.write(ctx, Write{Key: it.Key(), Put: it, When: stored(was)})

@@ -4,21 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // Schema is the version of what rows look like.
 const Schema = 1
-
-// Meta says which table this is.
-type Meta struct {
-	Table   string    `json:"table"`
-	Schema  int       `json:"schema"`
-	Cluster string    `json:"cluster"`
-	Mode    Mode      `json:"mode"`
-	Since   time.Time `json:"since"` // of the mode
-	Why     string    `json:"why,omitempty"`
-}
 
 var metaKey = Key{pkMeta, skTable}
 

@@ -15,20 +15,6 @@ import (
 // resource may be called anything.
 const usagePrefix = "u:"
 
-// Limits are those of NodePools as they stand, by name of the pool: by resource, in the
-// units of lifecycle.Usage. What is not named is not limited.
-type Limits map[string]map[string]int64
-
-// LimitError says that a commit would exceed a limit; nothing of it was applied.
-type LimitError struct {
-	NodePool, Resource string
-	Used, Asked, Limit int64
-}
-
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("nodepool %s: limit of %s: %d used and %d asked for, %d allowed", e.NodePool, e.Resource, e.Used, e.Asked, e.Limit)
-}
-
 func poolKey(pool string) Key { return Key{pkPools, pool} }
 
 // reserve are the actions that change what pools use, one per pool, in the order of their
@@ -95,12 +81,6 @@ func usageOf(it Item) lifecycle.Usage {
 		}
 	}
 	return out
-}
-
-// Correction is a pool whose counters were not what its records add up to.
-type Correction struct {
-	NodePool  string
-	Was, Made lifecycle.Usage
 }
 
 // Recount makes the counters of all pools what the records add up to, and says which

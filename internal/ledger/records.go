@@ -9,11 +9,6 @@ import (
 	"kerf.sh/kerf/internal/lifecycle"
 )
 
-// ExistsError says that a claim of a commit is there already.
-type ExistsError struct{ Claim string }
-
-func (e *ExistsError) Error() string { return "a record of claim " + e.Claim + " exists" }
-
 // Records are all live records, sorted by claim.
 func (l *Ledger) Records(ctx context.Context) ([]lifecycle.Record, error) {
 	out, err := unrows[lifecycle.Record](l.query(ctx, pkNodes))
@@ -173,9 +168,6 @@ func why(c *CanceledError, changes map[string]lifecycle.Usage, limits Limits) er
 	}
 	return c
 }
-
-// Change is a record as it was read and as it is to be.
-type Change struct{ Was, Next lifecycle.Record }
 
 // Save writes changes of records, all or none: each over the version that was read, with
 // what that changes in what its pool uses, and the row by which its instance is found. A

@@ -3,36 +3,9 @@ package ledger
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"kerf.sh/kerf/internal/lifecycle"
-	"kerf.sh/kerf/internal/snapshot"
 )
-
-// Remembered is the ledger as a plan needs it.
-type Remembered struct {
-	Records     []lifecycle.Record
-	Attempts    []lifecycle.Attempt
-	Nominations []snapshot.Nomination
-	Health      []lifecycle.Health // offers about which something is remembered
-	Learned     []lifecycle.Learned
-	Usage       map[string]lifecycle.Usage // by pool
-}
-
-// Into puts what is remembered into a snapshot: nodes without an object, nodes that are
-// going, and nominations (lifecycle.Remember). The snapshot is still to be normalized.
-func (m Remembered) Into(s *snapshot.Snapshot) { lifecycle.Remember(s, m.Records, s.Now) }
-
-// Unavailable are the offers that are not to be asked for at a time, sorted.
-func (m Remembered) Unavailable(now time.Time) []lifecycle.Offer {
-	var out []lifecycle.Offer
-	for _, h := range m.Health {
-		if !h.Available(now) {
-			out = append(out, h.Offer)
-		}
-	}
-	return out
-}
 
 // Remember reads what a plan is made on beside the cluster. It is whole or an error: a
 // plan on half a memory would do things twice.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"kerf.sh/kerf/internal/kube/api"
 	"kerf.sh/kerf/internal/kube/live"
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -126,7 +127,7 @@ func TestWrites(t *testing.T) {
 
 	// An event, once for its key; too long a note is cut.
 	for i, want := range []bool{true, false} {
-		fresh, err := client.Emit(ctx, live.Event{Object: corev1.ObjectReference{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: "general-abcde"}, Key: "launched", Reason: "Launched", Action: "Launch",
+		fresh, err := client.Emit(ctx, live.Event{Object: api.Reference{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: "general-abcde"}, Key: "launched", Reason: "Launched", Action: "Launch",
 			Note: strings.Repeat("é", 2000), Time: at, Controller: "kerf.sh/sweep", Instance: "test"})
 		if err != nil || fresh != want {
 			t.Errorf("event, time %d: %v, %v", i+1, fresh, err)

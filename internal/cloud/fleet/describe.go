@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -15,42 +14,16 @@ import (
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/cloud/awserr"
+	"kerf.sh/kerf/internal/cloud/launch"
 	"kerf.sh/kerf/internal/cloud/nodeclass"
 	"kerf.sh/kerf/internal/cloud/template"
 )
 
+// Instance is an instance as EC2 has it.
+type Instance = launch.Described
+
 // idsPerCall is how many instances one call names (Karpenter: same).
 const idsPerCall = 500
-
-// Instance is an instance as EC2 has it.
-type Instance struct {
-	ID, Type, Zone, ZoneID string
-	State                  string // pending, running, shutting-down, terminated, stopping, stopped
-	StateReason            string // code of the last transition
-	// CapacityType is spot; reserved when the instance was launched into a reservation and
-	// still is in it; else on-demand. One that matched an open reservation by itself is
-	// on-demand (BC-33).
-	CapacityType   string
-	ReservationID  string // "" unless reserved
-	ImageID        string
-	Subnet         string
-	SecurityGroups []string
-	Profile        string // ARN of the instance profile
-	PrivateDNS     string
-	Tenancy        string
-	PlacementGroup string
-	Partition      int32
-	Launched       time.Time
-	Tags           map[string]string
-}
-
-// ProviderID is the id that the node of an instance has.
-func (i *Instance) ProviderID() string { return "aws:///" + i.Zone + "/" + i.ID }
-
-// Gone reports whether an instance is ending or has ended.
-func (i *Instance) Gone() bool {
-	return i.State == string(types.InstanceStateNameTerminated) || i.State == string(types.InstanceStateNameShuttingDown)
-}
 
 // Describe finds instances by id. missing are ids that EC2 does not know, which a young
 // instance may be among: EC2 hears of what it made with a delay (BC-27). One unknown id

@@ -30,13 +30,7 @@ type Resolver struct {
 }
 
 // Outcome is one class after a resolution.
-type Outcome struct {
-	Class    *nodeclass.Class // nil when its spec cannot be read
-	Resolved *nodeclass.Resolved
-	Status   nodeclass.Status
-	// Kept are conditions that rest on an earlier answer, because there was none now.
-	Kept []string
-}
+type Outcome = nodeclass.Outcome
 
 // Class resolves one class. old is its last resolution, nil when there is none. It does not
 // fail: what is wrong is in the conditions of the status.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -93,13 +92,6 @@ func (c *Client) Pod(ctx context.Context, namespace, name string) (snapshot.Pod,
 	return kube.Pod(p), nil
 }
 
-// Version is the state of an object that a change is conditional on.
-type Version struct {
-	// UID is that of the object: another one of the same name has another. Resource is its
-	// resourceVersion; "" where any state of the object will do.
-	UID, Resource string
-}
-
 func get[T any, P protoObject[T]](ctx context.Context, c *Client, q *request, kind, name string) (P, error) {
 	if q.name = name; name == "" {
 		return nil, fmt.Errorf("get %s: no name", q.resource)
@@ -113,16 +105,6 @@ func get[T any, P protoObject[T]](ctx context.Context, c *Client, q *request, ki
 		return nil, &Error{Verb: q.verb, Group: q.group, Resource: q.resource, Namespace: q.namespace, Name: q.name, Is: ErrUnavailable, Err: err, Detail: err.Error()}
 	}
 	return out, nil
-}
-
-// Meta is the metadata of an object.
-type Meta struct {
-	Namespace, Name     string
-	Version             Version
-	Generation          int64
-	Labels, Annotations map[string]string
-	Finalizers          []string
-	Created, Deleting   time.Time
 }
 
 // Metadata lists the metadata of all objects of a kind that Source reads ("NodeClaim",
@@ -139,7 +121,7 @@ func (c *Client) Metadata(ctx context.Context, kind string) ([]Meta, error) {
 
 func metaOfObject(o *metav1.PartialObjectMetadata) Meta {
 	m := Meta{
-		Namespace: o.Namespace, Name: o.Name, Version: Version{string(o.UID), o.ResourceVersion}, Generation: o.Generation,
+		Namespace: o.Namespace, Name: o.Name, Version: Version{UID: string(o.UID), Resource: o.ResourceVersion}, Generation: o.Generation,
 		Labels: o.Labels, Annotations: o.Annotations, Finalizers: o.Finalizers, Created: o.CreationTimestamp.UTC(),
 	}
 	if o.DeletionTimestamp != nil {
@@ -177,12 +159,6 @@ func (c *Client) custom(ctx context.Context, kind, name string) (*customObject, 
 		return nil, &Error{Verb: q.verb, Group: q.group, Resource: q.resource, Name: name, Is: ErrUnavailable, Err: err, Detail: "decode the answer: " + err.Error()}
 	}
 	return &o, nil
-}
-
-// LeaseState is what a leader-election Lease says.
-type LeaseState struct {
-	Namespace, Name, Holder string
-	Renewed                 time.Time
 }
 
 // Leases are the Leases of a name in all namespaces: one renewed lately under Karpenter's

@@ -23,22 +23,9 @@ const (
 	CreationAnnotation = "kerf.sh/creation"
 )
 
-// Owner is the object that another one goes with.
-type Owner struct{ APIVersion, Kind, Name, UID string }
-
-func (o Owner) reference() metav1.OwnerReference {
+func reference(o Owner) metav1.OwnerReference {
 	yes := true
 	return metav1.OwnerReference{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: types.UID(o.UID), BlockOwnerDeletion: &yes}
-}
-
-// NewNodeClaim is a NodeClaim to be made.
-type NewNodeClaim struct {
-	// Claim gives name, labels, annotations and spec; what a status holds is not used.
-	Claim snapshot.NodeClaim
-	// Pool is the NodePool that it belongs to: deleting that deletes it.
-	Pool Owner
-	// Creation is the id of the intent, the same whenever this NodeClaim is made again.
-	Creation string
 }
 
 // CreateNodeClaim makes a NodeClaim with the termination finalizer and returns its UID.
@@ -52,7 +39,7 @@ func (c *Client) CreateNodeClaim(ctx context.Context, n NewNodeClaim) (uid strin
 	if err != nil {
 		return "", fmt.Errorf("create: %w", err)
 	}
-	if q.body, err = json.Marshal(n.wire()); err != nil {
+	if q.body, err = json.Marshal(wireClaimOf(&n)); err != nil {
 		return "", fmt.Errorf("create nodeclaim %s: %w", n.Claim.Name, err)
 	}
 	q.verb, q.content = "create", plainJSON
@@ -104,7 +91,7 @@ type wireResources struct {
 	Requests map[string]string `json:"requests,omitempty"`
 }
 
-func (n *NewNodeClaim) wire() wireClaim {
+func wireClaimOf(n *NewNodeClaim) wireClaim {
 	s := &n.Claim
 	out := wireClaim{TypeMeta: metav1.TypeMeta{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim"}}
 	out.Metadata.Name = s.Name
@@ -112,7 +99,7 @@ func (n *NewNodeClaim) wire() wireClaim {
 	out.Metadata.Annotations = map[string]string{CreationAnnotation: n.Creation}
 	maps.Copy(out.Metadata.Annotations, s.Annotations)
 	out.Metadata.Finalizers = []string{TerminationFinalizer}
-	out.Metadata.OwnerReferences = []metav1.OwnerReference{n.Pool.reference()}
+	out.Metadata.OwnerReferences = []metav1.OwnerReference{reference(n.Pool)}
 	out.Spec = wireClaimSpec{
 		Taints: s.Taints, StartupTaints: s.StartupTaints, Requirements: make([]wireRequirement, 0, len(s.Requirements)),
 		NodeClassRef: s.ClassRef, ExpireAfter: s.ExpireAfter, TerminationGracePeriod: s.TerminationGracePeriod,

@@ -11,19 +11,6 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// NodeChange is what a Node is to be. What it does not mention stays as it is.
-type NodeChange struct {
-	// Labels and Annotations are set; those in DropLabels and DropAnnotations are taken off.
-	Labels, Annotations         map[string]string
-	DropLabels, DropAnnotations []string
-	// Taints are put on, in the place of those of the same key and effect; DropTaints are
-	// taken off, by key and effect ("" = whatever effect).
-	Taints, DropTaints []snapshot.Taint
-	// Finalizer is added; Owner too, in the place of another owner of its kind.
-	Finalizer string
-	Owner     *Owner
-}
-
 // ChangeNode changes the Node with this UID, in one write that is conditional on what was
 // read; while others change it too it is tried again. Nothing is written where the Node is
 // already as it should be. It reports whether something was. A Node with another UID, or
@@ -42,7 +29,7 @@ func (c *Client) ChangeNode(ctx context.Context, name, uid string, change NodeCh
 		if uid != "" && string(n.UID) != uid {
 			return another(q, uid, string(n.UID))
 		}
-		body := change.over(n)
+		body := nodePatch(&change, n)
 		if body == nil {
 			return nil
 		}
@@ -53,7 +40,7 @@ func (c *Client) ChangeNode(ctx context.Context, name, uid string, change NodeCh
 }
 
 // over is the merge patch that makes of n what the change says; nil when it is that.
-func (x *NodeChange) over(n *corev1.Node) map[string]any {
+func nodePatch(x *NodeChange, n *corev1.Node) map[string]any {
 	meta := map[string]any{}
 	if d := texts(n.Labels, x.Labels, x.DropLabels); d != nil {
 		meta["labels"] = d
@@ -65,12 +52,12 @@ func (x *NodeChange) over(n *corev1.Node) map[string]any {
 		meta["finalizers"] = append(slices.Clone(n.Finalizers), x.Finalizer)
 	}
 	if x.Owner != nil {
-		if refs, differ := owned(n.OwnerReferences, x.Owner.reference()); differ {
+		if refs, differ := owned(n.OwnerReferences, reference(*x.Owner)); differ {
 			meta["ownerReferences"] = refs
 		}
 	}
 	body := map[string]any{}
-	if taints := x.taints(n.Spec.Taints); !slices.EqualFunc(taints, n.Spec.Taints, sameTaint) {
+	if taints := taintsWith(x, n.Spec.Taints); !slices.EqualFunc(taints, n.Spec.Taints, sameTaint) {
 		body["spec"] = map[string]any{"taints": taints}
 	}
 	if len(meta)+len(body) == 0 {
@@ -115,7 +102,7 @@ func owned(have []metav1.OwnerReference, want metav1.OwnerReference) ([]metav1.O
 
 // taints are those of the node with the change made. The time at which one was added
 // stays with it.
-func (x *NodeChange) taints(have []corev1.Taint) []corev1.Taint {
+func taintsWith(x *NodeChange, have []corev1.Taint) []corev1.Taint {
 	out := slices.DeleteFunc(slices.Clone(have), func(t corev1.Taint) bool {
 		return slices.ContainsFunc(x.DropTaints, func(d snapshot.Taint) bool {
 			return d.Key == t.Key && (d.Effect == "" || d.Effect == string(t.Effect))

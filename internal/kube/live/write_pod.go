@@ -8,18 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kerf.sh/kerf/internal/kube/api"
 )
 
-// PodName names one pod; UID tells it from its successor of the same name.
-type PodName struct{ Namespace, Name, UID string }
-
-func (p PodName) request() (request, error) {
+func podRequest(p PodName) (request, error) {
 	q, err := object("Pod", p.Namespace, p.Name)
 	if err == nil && (p.Namespace == "" || p.UID == "") {
 		err = fmt.Errorf("pod %q: want its namespace and UID", p.Name)
@@ -31,7 +30,7 @@ func (p PodName) request() (request, error) {
 // which it tries first); "" takes that back. It reports whether the pod still waits: one
 // that is bound, or not there any more, needs no nomination.
 func (c *Client) Nominate(ctx context.Context, p PodName, node string) (waits bool, err error) {
-	q, err := p.request()
+	q, err := podRequest(p)
 	if err != nil {
 		return false, fmt.Errorf("nominate a node: %w", err)
 	}
@@ -63,7 +62,7 @@ func gone(err error) (there bool, _ error) {
 // pod was there. ErrBlocked: a budget does not allow it now, which the error explains.
 // grace is the pod's own grace period, nil = what the pod says.
 func (c *Client) Evict(ctx context.Context, p PodName, grace *int64) (there bool, err error) {
-	q, err := p.request()
+	q, err := podRequest(p)
 	if err != nil {
 		return false, fmt.Errorf("evict: %w", err)
 	}
@@ -92,40 +91,19 @@ func (c *Client) Evict(ctx context.Context, p PodName, grace *int64) (there bool
 // DeletePod deletes a pod without asking its budgets, which only a termination grace
 // period that has ended may do. It reports whether the pod was there.
 func (c *Client) DeletePod(ctx context.Context, p PodName, grace *int64) (there bool, err error) {
-	q, err := p.request()
+	q, err := podRequest(p)
 	if err != nil {
 		return false, fmt.Errorf("delete a pod: %w", err)
 	}
 	return gone(c.remove(ctx, q, metav1.DeleteOptions{Preconditions: preconditions(p.UID), GracePeriodSeconds: grace}))
 }
 
-// Event is something that people should read at an object.
-type Event struct {
-	// Object is what it is about. Namespace is "" for objects without one.
-	Object corev1.ObjectReference
-	// Key makes events one: of those with the same Key about the same object only the first
-	// is written, as long as the API server keeps it (an hour). Reason and what matters of
-	// the note belong in it, numbers that always change do not.
-	Key string
-	// Reason and Action are words in CamelCase, at most 128 bytes; Warning is its type.
-	Reason, Action string
-	Warning        bool
-	// Note is for people. It is cut at MaxNote bytes.
-	Note string
-	Time time.Time
-	// Controller and Instance tell who writes ("kerf.sh/sweep").
-	Controller, Instance string
-}
-
-// MaxNote is the most bytes that the API takes of a note.
-const MaxNote = 1024
-
 // Emit writes an event (events.k8s.io). It reports whether it is new.
 func (c *Client) Emit(ctx context.Context, e Event) (fresh bool, err error) {
 	if e.Key == "" || e.Object.Name == "" || e.Object.Kind == "" {
 		return false, errors.New("write an event: want its key, and kind and name of its object")
 	}
-	ev := e.wire()
+	ev := wireEvent(&e)
 	q := request{verb: "create", group: "events.k8s.io", version: "v1", resource: "events", namespace: ev.Namespace, name: ev.Name, content: plainJSON}
 	if q.body, err = json.Marshal(ev); err != nil {
 		return false, fmt.Errorf("write an event: %w", err)
@@ -137,8 +115,8 @@ func (c *Client) Emit(ctx context.Context, e Event) (fresh bool, err error) {
 	return err == nil, err
 }
 
-func (e *Event) wire() eventsv1.Event {
-	sum := sha256.Sum256([]byte(strings.Join([]string{e.Object.Kind, e.Object.Namespace, e.Object.Name, string(e.Object.UID), e.Key}, "\x00")))
+func wireEvent(e *Event) eventsv1.Event {
+	sum := sha256.Sum256([]byte(strings.Join([]string{e.Object.Kind, e.Object.Namespace, e.Object.Name, e.Object.UID, e.Key}, "\x00")))
 	namespace := e.Object.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
@@ -160,7 +138,7 @@ func (e *Event) wire() eventsv1.Event {
 		ReportingInstance:   e.Instance,
 		Action:              e.Action,
 		Reason:              e.Reason,
-		Regarding:           e.Object,
+		Regarding:           objectReference(e.Object),
 		Note:                cut(e.Note, MaxNote),
 		Type:                kind,
 	}
@@ -176,4 +154,8 @@ func cut(s string, most int) string {
 	}
 	const dots = "..."
 	return strings.ToValidUTF8(s[:most-len(dots)], "") + dots
+}
+
+func objectReference(r api.Reference) corev1.ObjectReference {
+	return corev1.ObjectReference{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, UID: types.UID(r.UID)}
 }

@@ -14,20 +14,6 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// Status is what the status of a custom resource is to say. What it does not mention
-// stays as it is.
-type Status struct {
-	// Conditions take the place of those of the same type. Since is the time of a change:
-	// it is written where the status of the condition differs from what was there. A reason
-	// that is "" becomes the type.
-	Conditions []snapshot.Condition
-	// Gone are types of conditions that are taken away.
-	Gone []string
-	// Fields are fields of the status by name, as they are marshalled; nil takes a field
-	// away. Maps are taken as a whole.
-	Fields map[string]any
-}
-
 // ClaimStatus is the status of a NodeClaim, as far as c says something: providerID, node
 // name, image, capacity and allocatable, last pod event and conditions.
 func ClaimStatus(c *snapshot.NodeClaim) Status {
@@ -65,7 +51,7 @@ func (c *Client) PatchStatus(ctx context.Context, kind, name, uid string, s Stat
 		if uid != "" && string(there.Metadata.UID) != uid {
 			return another(q, uid, string(there.Metadata.UID))
 		}
-		diff, err := s.over(there.Status)
+		diff, err := statusPatch(&s, there.Status)
 		if err != nil {
 			return fmt.Errorf("patch status of %s %s: %w", q.resource, name, err)
 		}
@@ -84,7 +70,7 @@ func (c *Client) PatchStatus(ctx context.Context, kind, name, uid string, s Stat
 }
 
 // over is the merge patch that makes of a status what s says; empty when it says it.
-func (s *Status) over(raw json.RawMessage) (map[string]any, error) {
+func statusPatch(s *Status, raw json.RawMessage) (map[string]any, error) {
 	have := map[string]any{}
 	var typed struct {
 		Conditions []metav1.Condition `json:"conditions"`
@@ -118,7 +104,7 @@ func (s *Status) over(raw json.RawMessage) (map[string]any, error) {
 		}
 		diff[name] = want
 	}
-	if conditions := s.conditions(typed.Conditions); !slices.Equal(conditions, typed.Conditions) {
+	if conditions := conditionsWith(s, typed.Conditions); !slices.Equal(conditions, typed.Conditions) {
 		diff["conditions"] = conditions
 	}
 	return diff, nil
@@ -136,7 +122,7 @@ func plain(v any) (any, error) {
 }
 
 // conditions are what is there, with those of s in place or behind.
-func (s *Status) conditions(have []metav1.Condition) []metav1.Condition {
+func conditionsWith(s *Status, have []metav1.Condition) []metav1.Condition {
 	out := slices.DeleteFunc(slices.Clone(have), func(c metav1.Condition) bool { return slices.Contains(s.Gone, c.Type) })
 	for _, c := range s.Conditions {
 		want := metav1.Condition{

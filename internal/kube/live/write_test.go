@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"kerf.sh/kerf/internal/kube/api"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -40,7 +41,7 @@ func TestStatusOver(t *testing.T) {
 		{"a condition changes, and only its time", Status{Conditions: []snapshot.Condition{{Type: "Launched", Status: "False", Reason: "Gone", Since: now}}, Gone: []string{"Drifted"}},
 			`{"conditions":[{"type":"Launched","status":"False","lastTransitionTime":"2026-11-30T12:00:00Z","reason":"Gone","message":""}]}`},
 	} {
-		got, err := tt.s.over(json.RawMessage(have))
+		got, err := statusPatch(&tt.s, json.RawMessage(have))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +49,7 @@ func TestStatusOver(t *testing.T) {
 			t.Errorf("%s: %s", tt.name, d)
 		}
 	}
-	first, err := (&Status{Conditions: []snapshot.Condition{{Type: "Ready", Status: "Unknown", Since: now}}}).over(nil)
+	first, err := statusPatch(&Status{Conditions: []snapshot.Condition{{Type: "Ready", Status: "Unknown", Since: now}}}, nil)
 	if want := `{"conditions":[{"type":"Ready","status":"Unknown","lastTransitionTime":"2026-11-30T12:00:00Z","reason":"Ready","message":""}]}`; err != nil || asJSON(t, first) != want {
 		t.Errorf("%s, %v", asJSON(t, first), err)
 	}
@@ -73,7 +74,7 @@ func TestNodeChange(t *testing.T) {
 		{"another effect is another taint", NodeChange{DropTaints: []snapshot.Taint{{Key: "team", Effect: "NoExecute"}}}, `null`},
 		{"a finalizer beside the others", NodeChange{Finalizer: TerminationFinalizer}, `{"metadata":{"finalizers":["other","karpenter.sh/termination"],"resourceVersion":"5","uid":"u"}}`},
 	} {
-		got := tt.x.over(n)
+		got := nodePatch(&tt.x, n)
 		if d := cmp.Diff(tt.want, asJSON(t, got)); d != "" {
 			t.Errorf("%s: %s", tt.name, d)
 		}
@@ -82,10 +83,10 @@ func TestNodeChange(t *testing.T) {
 
 // TestEventName: one key, one name; a note is cut between characters.
 func TestEventName(t *testing.T) {
-	e := Event{Object: corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: strings.Repeat("a", 250), UID: "u"}, Key: "k", Note: strings.Repeat("é", 600)}
-	a, b := e.wire(), e.wire()
+	e := Event{Object: api.Reference{Kind: "Pod", Namespace: "shop", Name: strings.Repeat("a", 250), UID: "u"}, Key: "k", Note: strings.Repeat("é", 600)}
+	a, b := wireEvent(&e), wireEvent(&e)
 	e.Key = "other"
-	if c := e.wire(); a.Name != b.Name || a.Name == c.Name || len(a.Name) > 253 || a.Namespace != "shop" {
+	if c := wireEvent(&e); a.Name != b.Name || a.Name == c.Name || len(a.Name) > 253 || a.Namespace != "shop" {
 		t.Errorf("names %q, %q, %q", a.Name, b.Name, c.Name)
 	}
 	if len(a.Note) > MaxNote || !strings.HasSuffix(a.Note, "é...") {
