@@ -150,3 +150,14 @@ func (e *ExistsError) Error() string { return "a record of claim " + e.Claim + "
 
 // Change is a record as it was read and as it is to be.
 type Change struct{ Was, Next Record }
+
+// Note is a small thing that passes tell one another under a name: which step a chain of
+// messages is at, what was in vain, what was seen once. It is written over the version that
+// was read (0 = there was none); ErrChanged means that somebody else was quicker.
+type Note struct {
+	Name    string
+	Data    []byte // nil = there is none
+	Version int64
+	// Until is when it is forgotten, zero = never.
+	Until time.Time
+}

@@ -123,6 +123,8 @@ type NodeChange struct {
 	// Finalizer is added; Owner too, in the place of another owner of its kind.
 	Finalizer string
 	Owner     *Owner
+	// Unschedulable cordons (true) or uncordons the Node; nil leaves that as it is.
+	Unschedulable *bool
 }
 
 // PodName names one pod; UID tells it from its successor of the same name.

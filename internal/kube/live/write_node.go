@@ -39,7 +39,7 @@ func (c *Client) ChangeNode(ctx context.Context, name, uid string, change NodeCh
 	return changed && err == nil, err
 }
 
-// over is the merge patch that makes of n what the change says; nil when it is that.
+// nodePatch is the merge patch that makes of n what the change says; nil when it is that.
 func nodePatch(x *NodeChange, n *corev1.Node) map[string]any {
 	meta := map[string]any{}
 	if d := texts(n.Labels, x.Labels, x.DropLabels); d != nil {
@@ -56,12 +56,19 @@ func nodePatch(x *NodeChange, n *corev1.Node) map[string]any {
 			meta["ownerReferences"] = refs
 		}
 	}
-	body := map[string]any{}
+	spec := map[string]any{}
 	if taints := taintsWith(x, n.Spec.Taints); !slices.EqualFunc(taints, n.Spec.Taints, sameTaint) {
-		body["spec"] = map[string]any{"taints": taints}
+		spec["taints"] = taints
 	}
-	if len(meta)+len(body) == 0 {
+	if x.Unschedulable != nil && *x.Unschedulable != n.Spec.Unschedulable {
+		spec["unschedulable"] = *x.Unschedulable
+	}
+	if len(meta)+len(spec) == 0 {
 		return nil
+	}
+	body := map[string]any{}
+	if len(spec) > 0 {
+		body["spec"] = spec
 	}
 	meta["uid"], meta["resourceVersion"] = n.UID, n.ResourceVersion
 	body["metadata"] = meta
@@ -100,7 +107,7 @@ func owned(have []metav1.OwnerReference, want metav1.OwnerReference) ([]metav1.O
 	return out, true
 }
 
-// taints are those of the node with the change made. The time at which one was added
+// taintsWith are those of the node with the change made. The time at which one was added
 // stays with it.
 func taintsWith(x *NodeChange, have []corev1.Taint) []corev1.Taint {
 	out := slices.DeleteFunc(slices.Clone(have), func(t corev1.Taint) bool {
