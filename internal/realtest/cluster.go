@@ -27,6 +27,8 @@ type Options struct {
 	Scheduler, Controllers bool
 	// NoCRDs leaves Karpenter's CRDs out.
 	NoCRDs bool
+	// APIServer are further flags of kube-apiserver.
+	APIServer []string
 }
 
 // Cluster is a control plane that runs.
@@ -73,7 +75,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err := errors.Join(c.pki.server("apiserver"), c.pki.client("service-accounts", "service-accounts")); err != nil {
 		return nil, err
 	}
-	if err := c.server(); err != nil {
+	if err := c.server(o.APIServer); err != nil {
 		return nil, err
 	}
 	if c.Kubeconfig, err = c.User("admin", "admin", "system:masters"); err != nil {
@@ -107,8 +109,8 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	return c, nil
 }
 
-// server starts etcd and the API server.
-func (c *Cluster) server() error {
+// server starts etcd and the API server, which gets further flags.
+func (c *Cluster) server(flags []string) error {
 	ports, err := freePorts(3)
 	if err != nil {
 		return err
@@ -121,11 +123,11 @@ func (c *Cluster) server() error {
 	if err != nil {
 		return err
 	}
-	return c.run("kube-apiserver", "--etcd-servers="+client, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(c.port), "--advertise-address=127.0.0.1",
-		"--tls-cert-file="+c.pki.path("apiserver.crt"), "--tls-private-key-file="+c.pki.path("apiserver.key"), "--client-ca-file="+c.pki.path("ca.crt"),
+	return c.run("kube-apiserver", append([]string{"--etcd-servers=" + client, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(c.port), "--advertise-address=127.0.0.1",
+		"--tls-cert-file=" + c.pki.path("apiserver.crt"), "--tls-private-key-file=" + c.pki.path("apiserver.key"), "--client-ca-file=" + c.pki.path("ca.crt"),
 		"--authorization-mode=Node,RBAC", "--service-cluster-ip-range=10.0.0.0/24", "--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+c.pki.path("service-accounts.crt"), "--service-account-signing-key-file="+c.pki.path("service-accounts.key"),
-		"--allow-privileged=true", "--endpoint-reconciler-type=none", "--profiling=false")
+		"--service-account-key-file=" + c.pki.path("service-accounts.crt"), "--service-account-signing-key-file=" + c.pki.path("service-accounts.key"),
+		"--allow-privileged=true", "--endpoint-reconciler-type=none", "--profiling=false"}, flags...)...)
 }
 
 func (c *Cluster) scheduler() error {
