@@ -16,11 +16,45 @@ import (
 // generator calls it.
 func EncodeTable(c *Catalog) ([]byte, error) {
 	e := &encoder{words: map[string]int64{}, devices: map[string]int64{}, labels: map[string]int64{}}
-	columns, prices, err := e.columns(c)
+	columns, err := e.columns(c)
 	if err != nil {
 		return nil, err
 	}
-	b := appendText(nil, tableMagic)
+	var prices []int64
+	for i := range c.Types {
+		t := &c.Types[i]
+		if len(t.Extended) > 0 {
+			return nil, fmt.Errorf("pack %s: a table has no extended resources given as such", t.Name)
+		}
+		price, err := tablePrice(t, c.Zones)
+		if err != nil {
+			return nil, err
+		}
+		prices = append(prices, price)
+	}
+	b := e.head(appendText(nil, tableMagic), c)
+	for _, column := range append(columns, prices) {
+		for _, v := range column {
+			b = appendNumber(b, v)
+		}
+	}
+
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, fmt.Errorf("pack table: %w", err)
+	}
+	if _, err := z.Write(b); err != nil {
+		return nil, fmt.Errorf("pack table: %w", err)
+	}
+	if err := z.Close(); err != nil {
+		return nil, fmt.Errorf("pack table: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// head appends what stands before the columns. These must be made: they fill the lists.
+func (e *encoder) head(b []byte, c *Catalog) []byte {
 	b = appendText(b, c.Region)
 	b = appendText(b, c.Date)
 	b = appendText(b, c.Source)
@@ -46,25 +80,7 @@ func EncodeTable(c *Catalog) ([]byte, error) {
 		names[i] = c.Types[i].Name
 	}
 	b = appendNumber(b, int64(len(names)))
-	b = appendText(b, strings.Join(names, "\n"))
-	for _, column := range append(columns, prices) {
-		for _, v := range column {
-			b = appendNumber(b, v)
-		}
-	}
-
-	var out bytes.Buffer
-	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, fmt.Errorf("pack table: %w", err)
-	}
-	if _, err := z.Write(b); err != nil {
-		return nil, fmt.Errorf("pack table: %w", err)
-	}
-	if err := z.Close(); err != nil {
-		return nil, fmt.Errorf("pack table: %w", err)
-	}
-	return out.Bytes(), nil
+	return appendText(b, strings.Join(names, "\n"))
 }
 
 type encoder struct {
@@ -73,8 +89,8 @@ type encoder struct {
 	deviceList, labelList  []string
 }
 
-// columns are the figures in the order in which decodeTable reads them.
-func (e *encoder) columns(c *Catalog) (columns [][]int64, prices []int64, err error) {
+// columns are the figures in the order in which tableReader.figures reads them.
+func (e *encoder) columns(c *Catalog) (columns [][]int64, err error) {
 	for _, figure := range []func(t *InstanceType) int64{
 		func(t *InstanceType) int64 { return e.word(t.Arch) },
 		func(t *InstanceType) int64 { return t.VCPU },
@@ -104,23 +120,12 @@ func (e *encoder) columns(c *Catalog) (columns [][]int64, prices []int64, err er
 		column := make([]int64, len(c.Types))
 		for i := range c.Types {
 			if column[i] = figure(&c.Types[i]); column[i] < 0 {
-				return nil, nil, fmt.Errorf("pack %s: a figure is negative", c.Types[i].Name)
+				return nil, fmt.Errorf("pack %s: a figure is negative", c.Types[i].Name)
 			}
 		}
 		columns = append(columns, column)
 	}
-	for i := range c.Types {
-		t := &c.Types[i]
-		if len(t.Extended) > 0 {
-			return nil, nil, fmt.Errorf("pack %s: a table has no extended resources given as such", t.Name)
-		}
-		price, err := tablePrice(t, c.Zones)
-		if err != nil {
-			return nil, nil, err
-		}
-		prices = append(prices, price)
-	}
-	return columns, prices, nil
+	return columns, nil
 }
 
 func tablePrice(t *InstanceType, zones []string) (int64, error) {

@@ -57,6 +57,8 @@ var errTable = errors.New("table is cut short or not in this format")
 // maxTableTypes bounds what a damaged count can make us allocate.
 const maxTableTypes = 1 << 16
 
+const maxTableZones = 256
+
 // decodeTable reads what EncodeTable wrote.
 func decodeTable(packed []byte) (*Catalog, error) {
 	z, err := gzip.NewReader(bytes.NewReader(packed))
@@ -73,40 +75,74 @@ func decodeTable(packed []byte) (*Catalog, error) {
 	if r.text() != tableMagic {
 		return nil, errTable
 	}
+	c, zones, lists := r.head()
+	r.figures(c, lists)
+	slab := make([]Offering, 0, 2*len(c.Types)*len(zones))
+	for i := range c.Types {
+		price := r.number()
+		start := len(slab)
+		for _, o := range zones {
+			o.CapacityType, o.Price, o.Available = OnDemand, price, price > 0
+			slab = append(slab, o)
+			o.CapacityType, o.Price, o.Estimated = Spot, price*spotEstimate/100, true
+			slab = append(slab, o)
+		}
+		c.Types[i].Offerings = slab[start:len(slab):len(slab)]
+	}
+	if r.bad || r.rest != "" {
+		return nil, errTable
+	}
+	c.keepLabels()
+	return c, nil
+}
+
+// lists are what types refer to by number.
+type lists struct {
+	words   []string
+	devices [][]Device
+	labels  []map[string]string
+}
+
+// head reads what stands before the types: of the catalogue, its zones as offerings
+// without a capacity type, and the lists.
+func (r *tableReader) head() (*Catalog, []Offering, *lists) {
 	c := &Catalog{Region: r.text(), Date: r.text(), Source: r.text()}
-	zones := make([]Offering, r.count(64))
+	zones := make([]Offering, r.count(maxTableZones))
 	for i := range zones {
 		zones[i] = Offering{Zone: r.text(), ZoneID: r.text()}
 		c.Zones = append(c.Zones, zones[i].Zone)
 	}
-	words := make([]string, r.count(1<<12))
-	for i := range words {
-		words[i] = r.text()
+	l := &lists{words: make([]string, r.count(1<<12))}
+	for i := range l.words {
+		l.words[i] = r.text()
 	}
-	word := func() string { return at(r, words) }
-	devices := make([][]Device, r.count(1<<12))
-	for i := range devices {
+	word := func() string { return at(r, l.words) }
+	l.devices = make([][]Device, r.count(1<<12))
+	for i := range l.devices {
 		if n := r.count(64); n > 0 {
-			devices[i] = make([]Device, n)
+			l.devices[i] = make([]Device, n)
 		}
-		for j := range devices[i] {
-			devices[i][j] = Device{Name: word(), Manufacturer: word(), Count: r.number(), MemoryMiB: r.number(), Cores: r.number()}
+		for j := range l.devices[i] {
+			l.devices[i][j] = Device{Name: word(), Manufacturer: word(), Count: r.number(), MemoryMiB: r.number(), Cores: r.number()}
 		}
 	}
-	labels := make([]map[string]string, r.count(1<<12))
-	for i := range labels {
+	l.labels = make([]map[string]string, r.count(1<<12))
+	for i := range l.labels {
 		n := r.count(64)
 		if n > 0 {
-			labels[i] = make(map[string]string, n)
+			l.labels[i] = make(map[string]string, n)
 		}
 		for range n {
 			k := word()
-			labels[i][k] = word()
+			l.labels[i][k] = word()
 		}
 	}
+	return c, zones, l
+}
 
-	n := r.count(maxTableTypes)
-	c.Types = make([]InstanceType, n)
+// figures reads the types but for their offers.
+func (r *tableReader) figures(c *Catalog, l *lists) {
+	c.Types = make([]InstanceType, r.count(maxTableTypes))
 	names := r.text()
 	for i := range c.Types {
 		c.Types[i].Name, names, _ = strings.Cut(names, "\n")
@@ -116,6 +152,7 @@ func decodeTable(packed []byte) (*Catalog, error) {
 			set(&c.Types[i])
 		}
 	}
+	word := func() string { return at(r, l.words) }
 	column(func(t *InstanceType) { t.Arch = word() })
 	column(func(t *InstanceType) { t.VCPU = r.number() })
 	column(func(t *InstanceType) { t.MemoryMiB = r.number() })
@@ -124,8 +161,8 @@ func decodeTable(packed []byte) (*Catalog, error) {
 	column(func(t *InstanceType) { t.ENI.Branch = r.number() })
 	column(func(t *InstanceType) { t.ENI.EFAInterfaces = r.number() })
 	column(func(t *InstanceType) { t.ENI.Cards = r.number() })
-	column(func(t *InstanceType) { t.GPUs = at(r, devices) })
-	column(func(t *InstanceType) { t.Accelerators = at(r, devices) })
+	column(func(t *InstanceType) { t.GPUs = at(r, l.devices) })
+	column(func(t *InstanceType) { t.Accelerators = at(r, l.devices) })
 	column(func(t *InstanceType) { t.LocalNVMeGB = r.number() })
 	column(func(t *InstanceType) { t.NetworkMbps = r.number() })
 	column(func(t *InstanceType) { t.EBSMbps = r.number() })
@@ -134,25 +171,7 @@ func decodeTable(packed []byte) (*Catalog, error) {
 	column(func(t *InstanceType) { t.ClockMHz = r.number() })
 	column(func(t *InstanceType) { t.Encryption = word() })
 	column(func(t *InstanceType) { t.NestedVirtualization = r.number() == 1 })
-	column(func(t *InstanceType) { t.Labels = at(r, labels) })
-
-	slab := make([]Offering, 0, 2*n*len(zones))
-	column(func(t *InstanceType) {
-		price := r.number()
-		start := len(slab)
-		for _, o := range zones {
-			o.CapacityType, o.Price, o.Available = OnDemand, price, price > 0
-			slab = append(slab, o)
-			o.CapacityType, o.Price, o.Estimated = Spot, price*spotEstimate/100, true
-			slab = append(slab, o)
-		}
-		t.Offerings = slab[start:len(slab):len(slab)]
-	})
-	if r.bad || r.rest != "" {
-		return nil, errTable
-	}
-	c.keepLabels()
-	return c, nil
+	column(func(t *InstanceType) { t.Labels = at(r, l.labels) })
 }
 
 // tableReader reads numbers and texts; after the first damage it reads zeroes.
