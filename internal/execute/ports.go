@@ -49,6 +49,7 @@ type Cluster interface {
 	Delete(ctx context.Context, kind, namespace, name, uid string) error
 	AddFinalizer(ctx context.Context, kind, name, uid, finalizer string) error
 	RemoveFinalizer(ctx context.Context, kind, name, uid, finalizer string) error
+	Label(ctx context.Context, kind, name, uid string, labels map[string]string) (changed bool, err error)
 	PatchStatus(ctx context.Context, kind, name, uid string, s api.Status) (changed bool, err error)
 	Nominate(ctx context.Context, p api.PodName, node string) (waits bool, err error)
 	Emit(ctx context.Context, e api.Event) (fresh bool, err error)

@@ -50,8 +50,8 @@ type Attempt struct {
 	Fence    int64    `json:"fence"`
 	// Request is the request as it is sent, without its authorisation.
 	Request []byte `json:"request"`
-	// Template is the launch template that the request names.
-	Template string `json:"template,omitempty"`
+	// Templates are the launch templates that the request names, sorted.
+	Templates []string `json:"templates,omitempty"`
 	State    State  `json:"state"`
 	// Created is when it was stored; NotAfter is the end of the time in which the call
 	// may be made.

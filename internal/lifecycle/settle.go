@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"kerf.sh/kerf/internal/snapshot"
@@ -12,6 +13,9 @@ import (
 type Known struct {
 	Capacity, Allocatable snapshot.Resources
 	Price                 snapshot.Price
+	// Labels are those that follow from the type and the offer; the NodeClaim and its Node
+	// get them beside what they have.
+	Labels map[string]string
 }
 
 // Settle brings the outcome of an attempt to a record: with an instance it is Launched,
@@ -46,6 +50,11 @@ func (r Record) Settle(a Attempt, in Instance, k Known, now time.Time) (next *Re
 	if !k.Capacity.IsZero() {
 		r.Reserved = UsageOf(k.Capacity, in.Price)
 		r.Capacity, r.Allocatable = k.Capacity, k.Allocatable
+	}
+	if len(k.Labels) > 0 {
+		labels := maps.Clone(k.Labels)
+		maps.Copy(labels, r.Spec.Labels)
+		r.Spec.Labels = labels
 	}
 	if r.Phase == Launching {
 		r.Phase, r.Reason, r.Message = Launched, ReasonNodeNotFound, "the instance runs, its Node has not been seen"

@@ -120,6 +120,11 @@ func (r Resources) Max(o Resources) Resources {
 	return r.merge(o, func(a, b int64) int64 { return max(a, b) })
 }
 
+// Min is the component-wise minimum; what one lacks is 0.
+func (r Resources) Min(o Resources) Resources {
+	return r.merge(o, func(a, b int64) int64 { return min(a, b) })
+}
+
 // Floor returns r with negative components replaced by zero.
 func (r Resources) Floor() Resources {
 	return r.merge(Resources{}, func(a, _ int64) int64 { return max(a, 0) })
