@@ -47,6 +47,8 @@ type Cluster interface {
 	PendingPods(ctx context.Context) ([]snapshot.Pod, error)
 	PodsOn(ctx context.Context, node string) ([]snapshot.Pod, error)
 	Nodes(ctx context.Context, labels string) ([]snapshot.Node, error)
+	// Node is one node; api.ErrNotFound when there is none of the name.
+	Node(ctx context.Context, name string) (snapshot.Node, error)
 	Metadata(ctx context.Context, kind string) ([]api.Meta, error)
 	NodeClaim(ctx context.Context, name string) (api.Meta, error)
 	// Some is the part of a snapshot that a few kinds make ("NodePool", "DaemonSet", ...): an

@@ -1,6 +1,9 @@
 package lifecycle
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"time"
 
 	"kerf.sh/kerf/internal/snapshot"
@@ -17,6 +20,25 @@ type Learned struct {
 	Allocatable snapshot.Resources `json:"allocatable"`
 	Seen        time.Time          `json:"seen"`
 	Version     int64              `json:"version"`
+}
+
+// Shape is a hash of what decides, beside type and image, how much of a node pods can have:
+// kubelet settings, block devices, instance store and network interfaces of its class, as
+// far as they are written down. Classes that differ in nothing else share what is learned.
+func Shape(c *snapshot.NodeClass) string {
+	raw, err := json.Marshal(struct {
+		Family     string
+		Kubelet    snapshot.Kubelet
+		Disks      []snapshot.BlockDevice
+		Store      string
+		Interfaces []snapshot.NetworkInterface
+		Nested     bool
+	}{c.AMIFamily, c.Kubelet, c.BlockDevices, c.InstanceStorePolicy, c.NetworkInterfaces, c.NestedVirtualization})
+	if err != nil { // strings and numbers can always be written
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:8])
 }
 
 // WorkloadMove is one time that pods of a workload had to go somewhere else because of us.

@@ -112,6 +112,8 @@ type Record struct {
 	InstanceGone Absence `json:"instanceGone"`
 	// Tagged: the instance has got the tags of a registered node.
 	Tagged bool `json:"tagged,omitempty"`
+	// Shown says what its NodeClaim was last made to say of it: a hash, "" = nothing yet.
+	Shown string `json:"shown,omitempty"`
 }
 
 // Absence counts complete readings in a row that did not show something.

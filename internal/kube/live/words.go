@@ -1,6 +1,9 @@
 package live
 
-import "kerf.sh/kerf/internal/kube/api"
+import (
+	"kerf.sh/kerf/internal/kube/api"
+	"kerf.sh/kerf/internal/snapshot"
+)
 
 // The words of a cluster are in package api, so that who asks for something need not know
 // this package.
@@ -31,3 +34,6 @@ var (
 	ErrInvalid      = api.ErrInvalid
 	ErrUnavailable  = api.ErrUnavailable
 )
+
+// ClaimStatus is the status of a NodeClaim, as far as c says something (api.ClaimStatus).
+func ClaimStatus(c *snapshot.NodeClaim) Status { return api.ClaimStatus(c) }

@@ -67,6 +67,28 @@ func another(q request, want, got string) error {
 		Detail: fmt.Sprintf("the object has UID %s, the one that was meant %s: it was deleted and made anew", got, want)}
 }
 
+// Label puts labels on an object ("NodeClaim", ...), if it has this UID. It reports whether
+// something was written: nothing is where the object has them already.
+func (c *Client) Label(ctx context.Context, kind, name, uid string, labels map[string]string) (changed bool, err error) {
+	q, err := object(kind, "", name)
+	if err != nil {
+		return false, fmt.Errorf("label: %w", err)
+	}
+	m, err := c.meta(ctx, q)
+	if err != nil {
+		return false, err
+	}
+	if uid != "" && string(m.UID) != uid {
+		return false, another(q, uid, string(m.UID))
+	}
+	diff := texts(m.Labels, labels, nil)
+	if diff == nil {
+		return false, nil
+	}
+	err = c.patch(ctx, q, mergePatch, map[string]any{"metadata": map[string]any{"uid": m.UID, "labels": diff}})
+	return err == nil, err
+}
+
 // RemoveFinalizer takes a finalizer off an object ("NodeClaim", "Node", ...). Success: the
 // object does not carry it, or the object with this UID is not there any more.
 func (c *Client) RemoveFinalizer(ctx context.Context, kind, name, uid, finalizer string) error {

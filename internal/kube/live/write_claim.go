@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"maps"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kerf.sh/kerf/internal/kube/api"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -107,30 +107,6 @@ func wireClaimOf(n *NewNodeClaim) wireClaim {
 	for _, r := range s.Requirements {
 		out.Spec.Requirements = append(out.Spec.Requirements, wireRequirement(r))
 	}
-	out.Spec.Resources.Requests = Quantities(s.Requests)
-	return out
-}
-
-// Quantities writes resources as Kubernetes does: "1500m", "16Gi". What is zero is left
-// out.
-func Quantities(r snapshot.Resources) map[string]string {
-	out := map[string]string{}
-	put := func(name string, v int64, f resource.Format) {
-		if v != 0 {
-			out[name] = resource.NewQuantity(v, f).String()
-		}
-	}
-	if r.CPU != 0 {
-		out[snapshot.CPU] = resource.NewMilliQuantity(r.CPU, resource.DecimalSI).String()
-	}
-	put(snapshot.Memory, r.Memory, resource.BinarySI)
-	put(snapshot.EphemeralStorage, r.Ephemeral, resource.BinarySI)
-	put(snapshot.Pods, r.Pods, resource.DecimalSI)
-	for name, v := range r.Extended {
-		put(name, v, resource.DecimalSI)
-	}
-	if len(out) == 0 {
-		return nil
-	}
+	out.Spec.Resources.Requests = api.Quantities(s.Requests)
 	return out
 }

@@ -14,26 +14,6 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// ClaimStatus is the status of a NodeClaim, as far as c says something: providerID, node
-// name, image, capacity and allocatable, last pod event and conditions.
-func ClaimStatus(c *snapshot.NodeClaim) Status {
-	s := Status{Conditions: c.Conditions, Fields: map[string]any{}}
-	for name, v := range map[string]string{"providerID": c.ProviderID, "nodeName": c.NodeName, "imageID": c.ImageID} {
-		if v != "" {
-			s.Fields[name] = v
-		}
-	}
-	for name, v := range map[string]snapshot.Resources{"capacity": c.Capacity, "allocatable": c.Allocatable} {
-		if q := Quantities(v); q != nil {
-			s.Fields[name] = q
-		}
-	}
-	if !c.LastPodEvent.IsZero() {
-		s.Fields["lastPodEventTime"] = c.LastPodEvent.UTC().Format(time.RFC3339)
-	}
-	return s
-}
-
 // PatchStatus brings the status of a custom resource ("NodeClaim", "NodePool",
 // "EC2NodeClass") to what s says, if the object has this UID ("" = any). Nothing is
 // written where it says that already. It reports whether something was.
