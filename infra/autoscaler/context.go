@@ -22,7 +22,7 @@ var contextKeys = []string{"cluster", "architecture", "logRetentionDays", "planM
 func FromContext(context map[string]any) (Props, error) {
 	settings := map[string]bool{}
 	for _, s := range config.Table() {
-		settings[s.Key] = s.Key != clusterVariable
+		settings[s.Key] = s.Key != clusterVariable && s.Scope != config.Made
 	}
 	p := Props{Settings: map[string]string{}}
 	var errs []error

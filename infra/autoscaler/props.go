@@ -107,7 +107,7 @@ func (p Props) checkSettings() error {
 	for _, k := range slices.Sorted(maps.Keys(p.Settings)) {
 		pairs = append(pairs, config.Pair{Key: k, Value: p.Settings[k], From: "context"})
 	}
-	if _, err := config.Apply(config.Default(), pairs); err != nil {
+	if _, err := config.Deploy(config.Default(), pairs); err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
 	return nil

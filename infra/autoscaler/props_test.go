@@ -98,7 +98,7 @@ func TestValidate(t *testing.T) {
 // TestSettings: whatever the functions can be told, the stack can tell them.
 func TestSettings(t *testing.T) {
 	for _, s := range config.Table() {
-		if s.Key == clusterVariable {
+		if s.Key == clusterVariable || s.Scope == config.Made {
 			continue
 		}
 		p, err := FromContext(map[string]any{s.Key: s.Default})

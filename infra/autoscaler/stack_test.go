@@ -186,6 +186,9 @@ func TestEnvironment(t *testing.T) {
 	props := demoProps(t)
 	known := map[string]bool{}
 	for _, s := range config.Table() {
+		if s.Scope == config.Made {
+			continue
+		}
 		known[s.Key] = true
 		if s.Key != clusterVariable {
 			props.Settings[s.Key] = s.Default

@@ -2,9 +2,11 @@ package config_test
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -19,6 +21,18 @@ func settings(change func(*snapshot.Settings)) config.Config {
 	return c
 }
 
+func cluster(name string) config.Config {
+	c := config.Default()
+	c.Cluster = name
+	return c
+}
+
+func functions(change func(*config.Functions)) config.Config {
+	c := config.Default()
+	change(&c.Functions)
+	return c
+}
+
 func TestLoad(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -28,7 +42,7 @@ func TestLoad(t *testing.T) {
 		{"nothing set", nil, config.Default()},
 		{"other people's variables", []string{"PATH=/bin", "METRICS_PORT=8080", "AWS_REGION=eu-west-1", "_=x", "broken"}, config.Default()},
 		{"an empty variable is not set", []string{"RESERVED_ENIS=", "KERF_WORK= "}, config.Default()},
-		{"cluster", []string{"CLUSTER_NAME=prod"}, config.Config{Cluster: "prod", Settings: snapshot.DefaultSettings()}},
+		{"cluster", []string{"CLUSTER_NAME=prod"}, cluster("prod")},
 		{"reserved ENIs", []string{"RESERVED_ENIS=1"}, settings(func(s *snapshot.Settings) { s.ReservedENIs = 1 })},
 		{"overhead is exact", []string{"VM_MEMORY_OVERHEAD_PERCENT=0.0625"}, settings(func(s *snapshot.Settings) { s.VMMemoryOverhead = 62_500 })},
 		{"no overhead", []string{"VM_MEMORY_OVERHEAD_PERCENT=0"}, settings(func(s *snapshot.Settings) { s.VMMemoryOverhead = 0 })},
@@ -38,6 +52,13 @@ func TestLoad(t *testing.T) {
 			settings(func(s *snapshot.Settings) { s.ReservedCapacity = false })},
 		{"ours", []string{"KERF_COST_PER_NODE=0.01", "KERF_OPTION_PRICE_CAP=120", "KERF_WORK=1000"},
 			settings(func(s *snapshot.Settings) { s.CostPerNode, s.OptionPriceCap, s.Work = 10_000, 120, 1000 })},
+		{"functions", []string{"KERF_SWEEP_INTERVAL=1m", "KERF_REGISTER_INTERVAL=2s", "BATCH_IDLE_DURATION=1500ms", "BATCH_MAX_DURATION=1m30s", "LOG_LEVEL=debug"},
+			functions(func(f *config.Functions) {
+				*f = config.Functions{SweepInterval: time.Minute, RegisterInterval: 2 * time.Second, BatchIdle: 1500 * time.Millisecond, BatchMax: 90 * time.Second, LogLevel: slog.LevelDebug}
+			})},
+		{"what the stack made", []string{"KERF_TABLE=kerf-prod", "KERF_TICK_QUEUE=https://sqs.us-east-1.amazonaws.com/1/ticks", "KERF_WORK_QUEUE=http://localhost:4566/000000000000/work", "KERF_CATALOG_FUNCTION=arn:aws:lambda:x"},
+			config.Config{Settings: config.Default().Settings, Functions: config.Default().Functions, Stack: config.Stack{Table: "kerf-prod",
+				TickQueue: "https://sqs.us-east-1.amazonaws.com/1/ticks", WorkQueue: "http://localhost:4566/000000000000/work", CatalogFunction: "arn:aws:lambda:x"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := config.Load(tc.env)
@@ -54,16 +75,21 @@ func TestLoad(t *testing.T) {
 func TestLoadReportsEverythingAtOnce(t *testing.T) {
 	_, err := config.Load([]string{
 		"RESERVED_ENIS=-1", "VM_MEMORY_OVERHEAD_PERCENT=7.5", "MIN_VALUES_POLICY=strict", "KERF_WRK=1",
-		"KERF_COST_PER_NODE=0.0000001", "KERF_OPTION_PRICE_CAP=99", "KERF_WORK=1e6", "FEATURE_GATES=Nope=true,ReservedCapacity=maybe,NodeRepair=true",
+		"KERF_COST_PER_NODE=0.0000001", "KERF_OPTION_PRICE_CAP=99", "KERF_WORK=1e6", "KERF_SWEEP_INTERVAL=5s", "KERF_REGISTER_INTERVAL=2500ms", "BATCH_MAX_DURATION=10", "LOG_LEVEL=INFO", "KERF_TICK_QUEUE=ticks", "FEATURE_GATES=Nope=true,ReservedCapacity=maybe,NodeRepair=true",
 	})
 	want := []string{
+		`environment: BATCH_MAX_DURATION="10": want a duration from 0s to 5m0s, like 10s`,
 		`environment: FEATURE_GATES="Nope=true,ReservedCapacity=maybe,NodeRepair=true": gate "Nope" is not known; known are CapacityBuffer, NodeOverlay, NodeRepair, ReservedCapacity, SpotToSpotConsolidation, StaticCapacity`,
 		`gate "ReservedCapacity=maybe": want Gate=true or Gate=false`,
 		`gate NodeRepair: not supported yet; leave it out or set it to false`,
 		`environment: KERF_COST_PER_NODE="0.0000001": has more than 6 decimals`,
 		`environment: KERF_OPTION_PRICE_CAP="99": is out of bounds: want 100 to 1000`,
+		`environment: KERF_REGISTER_INTERVAL="2500ms": want a multiple of 1s`,
+		`environment: KERF_SWEEP_INTERVAL="5s": is out of bounds: want 6s to 1m0s`,
+		`environment: KERF_TICK_QUEUE="ticks": want the URL of a queue`,
 		`environment: KERF_WORK="1e6": want a whole number from 1000 to 1000000000`,
 		`environment: setting "KERF_WRK" is not known; did you mean KERF_WORK?`,
+		`environment: LOG_LEVEL="INFO": want debug, info, warn or error`,
 		`environment: MIN_VALUES_POLICY="strict": want Strict or BestEffort`,
 		`environment: RESERVED_ENIS="-1": is out of bounds: want 0 to 50`,
 		`environment: VM_MEMORY_OVERHEAD_PERCENT="7.5": is out of bounds: want 0 to 0.999999`,
@@ -83,8 +109,8 @@ func TestNotSupportedIsToldApart(t *testing.T) {
 			t.Errorf("FEATURE_GATES=%s: not supported = %v (%v), want %v", value, got, err, want)
 		}
 	}
-	_, err := config.Apply(config.Default(), []config.Pair{{Key: "BATCH_IDLE_DURATION", Value: "2s", From: "--set"}})
-	if !errors.Is(err, config.ErrNotSupported) || !strings.Contains(err.Error(), "BATCH_IDLE_DURATION") {
+	_, err := config.Apply(config.Default(), []config.Pair{{Key: "ISOLATED_VPC", Value: "true", From: "--set"}})
+	if !errors.Is(err, config.ErrNotSupported) || !strings.Contains(err.Error(), "ISOLATED_VPC") {
 		t.Errorf("a setting of Karpenter that is not there: %v", err)
 	}
 }
@@ -93,7 +119,7 @@ func TestNotSupportedIsToldApart(t *testing.T) {
 // set, and every row can be set.
 func TestTable(t *testing.T) {
 	for _, s := range config.Table() {
-		got, err := config.Apply(config.Default(), []config.Pair{{Key: s.Key, Value: s.Default, From: "test"}})
+		got, err := config.Load([]string{s.Key + "=" + s.Default})
 		if err != nil {
 			t.Errorf("%s: the default %q is refused: %v", s.Key, s.Default, err)
 		}
@@ -108,12 +134,41 @@ func TestTable(t *testing.T) {
 		"CLUSTER_NAME": "x", "RESERVED_ENIS": "3", "VM_MEMORY_OVERHEAD_PERCENT": "0.1", "MIN_VALUES_POLICY": "BestEffort",
 		"PREFERENCE_POLICY": "Ignore", "FEATURE_GATES": "ReservedCapacity=false", "KERF_COST_PER_NODE": "1",
 		"KERF_OPTION_PRICE_CAP": "150", "KERF_WORK": "2000",
+		"KERF_SWEEP_INTERVAL": "20s", "KERF_REGISTER_INTERVAL": "3s", "BATCH_IDLE_DURATION": "1s", "BATCH_MAX_DURATION": "20s", "LOG_LEVEL": "error",
+		"KERF_TABLE": "t", "KERF_TICK_QUEUE": "https://q/t", "KERF_WORK_QUEUE": "https://q/w", "KERF_CATALOG_FUNCTION": "f",
 	}
 	for _, s := range config.Table() {
-		got, err := config.Apply(config.Default(), []config.Pair{{Key: s.Key, Value: other[s.Key], From: "test"}})
+		got, err := config.Load([]string{s.Key + "=" + other[s.Key]})
 		if err != nil || got == config.Default() {
 			t.Errorf("%s=%q changes nothing (%v)", s.Key, other[s.Key], err)
 		}
+	}
+}
+
+// TestScopes: a person sets what is a person's to set, where it does something.
+func TestScopes(t *testing.T) {
+	for _, s := range config.Table() {
+		pairs := []config.Pair{{Key: s.Key, Value: s.Default, From: "f"}}
+		_, plan := config.Apply(config.Default(), pairs)
+		_, deploy := config.Deploy(config.Default(), pairs)
+		if (plan == nil) != (s.Scope == config.Planner) || (deploy == nil) != (s.Scope != config.Made) {
+			t.Errorf("%s: for a plan: %v; for a deployment: %v", s.Key, plan, deploy)
+		}
+	}
+	_, err := config.Apply(config.Default(), []config.Pair{{Key: "LOG_LEVEL", Value: "debug", From: "--set"}, {Key: "KERF_TABLE", Value: "x", From: "--set"}})
+	want := "--set: LOG_LEVEL: it changes no plan; set it for the functions, as context when the stack is deployed\n--set: KERF_TABLE: the stack sets it itself; leave it out"
+	if diff := cmp.Diff(want, errText(err)); diff != "" {
+		t.Error(diff)
+	}
+	got, err := config.Environment([]string{"LOG_LEVEL=debug", "KERF_TABLE=x", "RESERVED_ENIS=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]config.Pair{{Key: "RESERVED_ENIS", Value: "1", From: "environment"}}, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := config.Environment([]string{"LOG_LEVEL=x"}); err == nil {
+		t.Error("a mistake in what is no plan's goes unseen")
 	}
 }
 

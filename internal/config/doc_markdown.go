@@ -14,31 +14,30 @@ func Markdown() string {
 
 <!-- Generated from internal/config by go run ./scripts/docs. Do not edit. -->
 
-Every setting is a key with a value. The functions read them from their environment, the command line takes
-` + "`--set KEY=VALUE` and `--settings FILE`" + ` (lines of KEY=VALUE, or a map in YAML or JSON; ` + "`--set`" + ` wins over the file), and the
-payload of the plan function takes them under ` + "`settings`" + `. The command line reads no settings from the environment: what is
-planned depends on its arguments alone.
+Every setting is a key with a value. The functions read them from their environment; the stack writes them there from
+context with the same keys (` + "`-c KEY=VALUE`" + `, or cdk.json).
 
 Keys that Karpenter has keep their name, their values and their meaning. An unknown key is an error, and so is a value
 out of bounds: nothing is left out in silence.
 
-| key | default | values | meaning |
-|---|---|---|---|
+## What changes a plan
+
+The command line takes these as well, with ` + "`--set KEY=VALUE` and `--settings FILE`" + ` (lines of KEY=VALUE, or a map in YAML or JSON;
+` + "`--set`" + ` wins over the file), and so does the payload of the plan function, under ` + "`settings`" + `. The command line reads no
+settings from the environment: what is planned depends on its arguments alone.
+
 `)
-	for _, s := range Table() {
-		from := ""
-		if s.Karpenter {
-			from = " (Karpenter's)"
-		}
-		def := "`" + s.Default + "`"
-		switch s.Key {
-		case "CLUSTER_NAME":
-			def = "none"
-		case "FEATURE_GATES":
-			def = "see below"
-		}
-		fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s |\n", s.Key, from, def, s.Values, s.Meaning)
-	}
+	table(&b, planner())
+	b.WriteString(`
+## What changes the functions that act
+
+`)
+	table(&b, functions())
+	b.WriteString(`
+## What the stack sets itself
+
+`)
+	table(&b, made())
 	b.WriteString("\n## Feature gates\n\n| gate | default | meaning |\n|---|---|---|\n")
 	for _, g := range gates() {
 		note := ""
@@ -53,4 +52,21 @@ out of bounds: nothing is left out in silence.
 		fmt.Fprintf(&b, "| `%s` | %s |\n", k, other[k])
 	}
 	return b.String()
+}
+
+func table(b *strings.Builder, settings []Setting) {
+	b.WriteString("| key | default | values | meaning |\n|---|---|---|---|\n")
+	for _, s := range settings {
+		from, def := "", "`"+s.Default+"`"
+		if s.Karpenter {
+			from = " (Karpenter's)"
+		}
+		switch {
+		case s.Default == "":
+			def = "none"
+		case s.Key == "FEATURE_GATES":
+			def = "see below"
+		}
+		fmt.Fprintf(b, "| `%s`%s | %s | %s | %s |\n", s.Key, from, def, s.Values, s.Meaning)
+	}
 }

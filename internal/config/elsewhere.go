@@ -7,8 +7,6 @@ func elsewhere() map[string]string {
 	const controller = "it tunes a controller process, and Kerf has none; leave it out"
 	const later = "the part of Kerf that it would change is not there yet"
 	return map[string]string{
-		"BATCH_MAX_DURATION":                  later,
-		"BATCH_IDLE_DURATION":                 later,
 		"IGNORE_DRA_REQUESTS":                 "pods with resource claims are always left out and named; leave it out",
 		"AWS_FEATURE_GATES":                   later,
 		"SCHEDULER_CONFIG":                    later,
@@ -24,7 +22,6 @@ func elsewhere() map[string]string {
 		"LEADER_ELECTION_NAMESPACE":           controller,
 		"DISABLE_CONTROLLER_WARMUP":           controller,
 		"DISABLE_CLUSTER_STATE_OBSERVABILITY": controller,
-		"LOG_LEVEL":                           controller,
 		"LOG_OUTPUT_PATHS":                    controller,
 		"LOG_ERROR_OUTPUT_PATHS":              controller,
 		"KARPENTER_SERVICE":                   controller,

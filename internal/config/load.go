@@ -19,18 +19,21 @@ type Pair struct {
 // Load reads the environment of a function, given as KEY=VALUE entries
 // (os.Environ), over the defaults.
 func Load(environ []string) (Config, error) {
-	pairs := environment(environ)
-	return Apply(Default(), pairs)
+	return apply(Default(), environment(environ), Made)
 }
 
-// Environment gives the checked settings of an environment, for callers that put
-// others over them.
+// Environment gives the settings of an environment that a plan depends on, for callers
+// that put others over them. All of the environment is checked.
 func Environment(environ []string) ([]Pair, error) {
 	pairs := environment(environ)
-	if _, err := Apply(Default(), pairs); err != nil {
+	if _, err := apply(Default(), pairs, Made); err != nil {
 		return nil, err
 	}
-	return pairs, nil
+	plan := map[string]bool{}
+	for _, s := range planner() {
+		plan[s.Key] = true
+	}
+	return slices.DeleteFunc(pairs, func(p Pair) bool { return !plan[p.Key] }), nil
 }
 
 // environment picks the settings. Variables that are neither in the table nor
@@ -51,16 +54,24 @@ func environment(environ []string) []Pair {
 	return pairs
 }
 
-// Apply sets the pairs on a configuration, later ones over earlier ones, and
-// reports every problem at once. The configuration is only to be used when the
+// Apply sets pairs that a plan depends on over a configuration, later ones over earlier
+// ones, and reports every problem at once. The configuration is only to be used when the
 // error is nil. errors.Is(err, ErrNotSupported) holds when some setting belongs to
 // a feature that is not there yet.
-func Apply(c Config, pairs []Pair) (Config, error) {
+func Apply(c Config, pairs []Pair) (Config, error) { return apply(c, pairs, Planner) }
+
+// Deploy does the same with what a person may set for the functions of a stack.
+func Deploy(c Config, pairs []Pair) (Config, error) { return apply(c, pairs, Function) }
+
+// apply takes settings up to a scope.
+func apply(c Config, pairs []Pair, most Scope) (Config, error) {
 	rows := map[string]Setting{}
 	var keys []string
 	for _, s := range Table() {
 		rows[s.Key] = s
-		keys = append(keys, s.Key)
+		if s.Scope <= most {
+			keys = append(keys, s.Key)
+		}
 	}
 	other := elsewhere()
 	var problems []error
@@ -68,6 +79,8 @@ func Apply(c Config, pairs []Pair) (Config, error) {
 		v := strings.TrimSpace(p.Value)
 		s, ok := rows[p.Key]
 		switch why, isOther := other[p.Key]; {
+		case ok && s.Scope > most:
+			problems = append(problems, fmt.Errorf("%s: %s: %s", p.From, p.Key, elsewhereSet(s.Scope)))
 		case ok && v == "" && s.Default != "":
 			// Karpenter reads an empty variable as "not set"; so do we.
 		case ok:
@@ -81,6 +94,14 @@ func Apply(c Config, pairs []Pair) (Config, error) {
 		}
 	}
 	return c, errors.Join(problems...)
+}
+
+// elsewhereSet says where a setting of a scope belongs.
+func elsewhereSet(s Scope) string {
+	if s == Function {
+		return "it changes no plan; set it for the functions, as context when the stack is deployed"
+	}
+	return "the stack sets it itself; leave it out"
 }
 
 // FromMap gives the pairs of a map, by key.

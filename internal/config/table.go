@@ -1,18 +1,11 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"math/big"
-	"strconv"
-	"strings"
+	"log/slog"
+	"time"
 
 	"kerf.sh/kerf/internal/snapshot"
 )
-
-// ErrNotSupported marks a setting of a feature that is not there yet. It is told
-// apart from a mistake: the key and the value are right.
-var ErrNotSupported = errors.New("not supported yet")
 
 // Config is everything that can be set.
 type Config struct {
@@ -20,10 +13,53 @@ type Config struct {
 	Cluster string
 	// Settings are the knobs that change a decision.
 	Settings snapshot.Settings
+	// Functions are those of the functions that act.
+	Functions Functions
+	// Stack is what the stack made, by the names that AWS gave.
+	Stack Stack
+}
+
+// Functions are the knobs of the functions that act: when they do, and what they say.
+type Functions struct {
+	// SweepInterval is the time from one look for pending pods to the next.
+	SweepInterval time.Duration
+	// RegisterInterval is the time from one look after nodes that are coming to the next.
+	RegisterInterval time.Duration
+	// BatchIdle and BatchMax are for how long no pod came, and for how long the oldest one
+	// waits, when a burst of pods is planned.
+	BatchIdle, BatchMax time.Duration
+	LogLevel            slog.Level
+}
+
+// Stack is what the stack made. All of it is empty outside Lambda.
+type Stack struct {
+	// Table is the name of the ledger's table.
+	Table string
+	// TickQueue and WorkQueue are the URLs of the queues of the sweep and of lifecycle.
+	TickQueue, WorkQueue string
+	// CatalogFunction is the function that resolves NodeClasses.
+	CatalogFunction string
 }
 
 // Default is the configuration when nothing is set.
-func Default() Config { return Config{Settings: snapshot.DefaultSettings()} }
+func Default() Config {
+	return Config{Settings: snapshot.DefaultSettings(), Functions: Functions{
+		SweepInterval: 10 * time.Second, RegisterInterval: 5 * time.Second, BatchIdle: 2 * time.Second, BatchMax: 10 * time.Second,
+	}}
+}
+
+// Scope is who takes a setting, and from whom.
+type Scope int
+
+const (
+	// Planner settings change a plan: a person sets them wherever plans are made.
+	Planner Scope = iota
+	// Function settings change what the functions that act do: a person sets them when the
+	// stack is deployed.
+	Function
+	// Made are the names of what the stack made: it sets them itself.
+	Made
+)
 
 // Setting is one row of the table.
 type Setting struct {
@@ -31,6 +67,7 @@ type Setting struct {
 	Default string // as one would write it
 	Values  string // what may be written, for people
 	Meaning string
+	Scope   Scope
 	// Karpenter tells whether Karpenter has the same key with the same meaning.
 	Karpenter bool
 	parse     func(c *Config, value string) error
@@ -38,6 +75,64 @@ type Setting struct {
 
 // Table returns all settings, in the order of the documentation.
 func Table() []Setting {
+	return append(append(planner(), functions()...), made()...)
+}
+
+// functions are the settings of the functions that act.
+func functions() []Setting {
+	const second = time.Second
+	return []Setting{
+		{Key: "KERF_SWEEP_INTERVAL", Default: "10s", Values: "duration from 6s to 1m, in whole seconds", Scope: Function,
+			Meaning: "How often pending pods are looked for. When nothing is pending, a look is one request to the API server.",
+			parse: func(c *Config, v string) (err error) {
+				c.Functions.SweepInterval, err = duration(v, 6*second, 60*second, second)
+				return err
+			}},
+		{Key: "KERF_REGISTER_INTERVAL", Default: "5s", Values: "duration from 2s to 1m, in whole seconds", Scope: Function,
+			Meaning: "How often nodes that are coming are looked after, while there are any.",
+			parse: func(c *Config, v string) (err error) {
+				c.Functions.RegisterInterval, err = duration(v, 2*second, 60*second, second)
+				return err
+			}},
+		{Key: "BATCH_IDLE_DURATION", Default: "2s", Values: "duration from 0s to 1m", Scope: Function, Karpenter: true,
+			Meaning: "A burst of pods is planned when no new one came for so long. Karpenter's default is 1s.",
+			parse: func(c *Config, v string) (err error) {
+				c.Functions.BatchIdle, err = duration(v, 0, 60*second, 1)
+				return err
+			}},
+		{Key: "BATCH_MAX_DURATION", Default: "10s", Values: "duration from 0s to 5m", Scope: Function, Karpenter: true,
+			Meaning: "A burst of pods is planned at the latest when its oldest one waits for so long.",
+			parse: func(c *Config, v string) (err error) {
+				c.Functions.BatchMax, err = duration(v, 0, 300*second, 1)
+				return err
+			}},
+		{Key: "LOG_LEVEL", Default: "info", Values: "debug, info, warn, error", Scope: Function, Karpenter: true,
+			Meaning: "The least level that is logged. Metrics and the summary of an invocation are written at every level.",
+			parse: func(c *Config, v string) (err error) {
+				c.Functions.LogLevel, err = level(v)
+				return err
+			}},
+	}
+}
+
+// made are the names of what the stack made.
+func made() []Setting {
+	name := func(key, values, meaning string, to func(*Config) *string) Setting {
+		return Setting{Key: key, Values: values, Meaning: meaning, Scope: Made, parse: func(c *Config, v string) error { *to(c) = v; return nil }}
+	}
+	url := func(key, meaning string, to func(*Config) *string) Setting {
+		return Setting{Key: key, Values: "URL", Meaning: meaning, Scope: Made, parse: func(c *Config, v string) error { *to(c) = v; return queueURL(v) }}
+	}
+	return []Setting{
+		name("KERF_TABLE", "name", "The DynamoDB table of the ledger.", func(c *Config) *string { return &c.Stack.Table }),
+		url("KERF_TICK_QUEUE", "The queue of the sweep.", func(c *Config) *string { return &c.Stack.TickQueue }),
+		url("KERF_WORK_QUEUE", "The queue of lifecycle.", func(c *Config) *string { return &c.Stack.WorkQueue }),
+		name("KERF_CATALOG_FUNCTION", "name or ARN", "The function that resolves NodeClasses.", func(c *Config) *string { return &c.Stack.CatalogFunction }),
+	}
+}
+
+// planner are the settings that a plan depends on.
+func planner() []Setting {
 	return []Setting{
 		{Key: "CLUSTER_NAME", Default: "", Values: "text", Karpenter: true,
 			Meaning: "Name of the cluster, as reports and tags show it. The command line's --cluster wins.",
@@ -88,130 +183,4 @@ func Table() []Setting {
 				return err
 			}},
 	}
-}
-
-// gate is one entry of FEATURE_GATES.
-type gate struct {
-	name    string
-	def     bool
-	meaning string
-	set     func(s *snapshot.Settings, on bool) // nil: the feature is not there yet
-}
-
-func gates() []gate {
-	return []gate{
-		{"CapacityBuffer", false, "Headroom by CapacityBuffer objects.",
-			func(s *snapshot.Settings, on bool) { s.CapacityBuffer = on }},
-		{"NodeOverlay", false, "Price and capacity adjustments by NodeOverlay objects.",
-			func(s *snapshot.Settings, on bool) { s.NodeOverlay = on }},
-		{"NodeRepair", false, "Replace nodes that stay unhealthy.", nil},
-		{"ReservedCapacity", true, "Use on-demand capacity reservations and capacity blocks.",
-			func(s *snapshot.Settings, on bool) { s.ReservedCapacity = on }},
-		{"SpotToSpotConsolidation", false, "Replace spot nodes by cheaper spot nodes.", nil},
-		{"StaticCapacity", false, "NodePools with a fixed number of nodes (spec.replicas).",
-			func(s *snapshot.Settings, on bool) { s.StaticCapacity = on }},
-	}
-}
-
-// DefaultGates is the default of FEATURE_GATES, written out.
-func DefaultGates() string {
-	var out []string
-	for _, g := range gates() {
-		out = append(out, fmt.Sprintf("%s=%t", g.name, g.def))
-	}
-	return strings.Join(out, ",")
-}
-
-// parseGates reads Karpenter's syntax: Gate=bool, separated by commas; a partial
-// list is merged over the defaults.
-func parseGates(c *Config, v string) error {
-	var problems []error
-	seen := map[string]bool{}
-	for part := range strings.SplitSeq(v, ",") {
-		part = strings.TrimSpace(part)
-		if part == "" {
-			continue
-		}
-		name, val, ok := strings.Cut(part, "=")
-		name = strings.TrimSpace(name)
-		on, err := strconv.ParseBool(strings.TrimSpace(val))
-		if !ok || err != nil {
-			problems = append(problems, fmt.Errorf("gate %q: want Gate=true or Gate=false", part))
-			continue
-		}
-		if seen[name] {
-			problems = append(problems, fmt.Errorf("gate %q is given twice", name))
-			continue
-		}
-		seen[name] = true
-		if err := setGate(c, name, on); err != nil {
-			problems = append(problems, err)
-		}
-	}
-	return errors.Join(problems...)
-}
-
-func setGate(c *Config, name string, on bool) error {
-	var names []string
-	for _, g := range gates() {
-		names = append(names, g.name)
-		switch {
-		case g.name != name:
-		case g.set != nil:
-			g.set(&c.Settings, on)
-			return nil
-		case on:
-			return fmt.Errorf("gate %s: %w; leave it out or set it to false", name, ErrNotSupported)
-		default:
-			return nil
-		}
-	}
-	return fmt.Errorf("gate %q is not known%s", name, hint(name, names))
-}
-
-// whole parses an integer within bounds.
-func whole(v string, lo, hi int64) (int64, error) {
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("want a whole number from %d to %d", lo, hi)
-	}
-	if n < lo || n > hi {
-		return 0, fmt.Errorf("is out of bounds: want %d to %d", lo, hi)
-	}
-	return n, nil
-}
-
-// millionths parses a decimal exactly into millionths within bounds.
-func millionths(v string, lo, hi int64) (int64, error) {
-	want := fmt.Sprintf("want %s to %s", decimal(lo), decimal(hi))
-	if v == "" || strings.Trim(v, "+-.0123456789") != "" || len(v) > 40 {
-		return 0, fmt.Errorf("is not a decimal number: %s", want)
-	}
-	r, ok := new(big.Rat).SetString(v)
-	if !ok {
-		return 0, fmt.Errorf("is not a decimal number: %s", want)
-	}
-	r.Mul(r, big.NewRat(1_000_000, 1))
-	switch {
-	case r.Cmp(big.NewRat(lo, 1)) < 0 || r.Cmp(big.NewRat(hi, 1)) > 0:
-		return 0, fmt.Errorf("is out of bounds: %s", want)
-	case !r.IsInt():
-		return 0, errors.New("has more than 6 decimals")
-	}
-	return r.Num().Int64(), nil
-}
-
-func decimal(micro int64) string {
-	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%06d", micro/1_000_000, micro%1_000_000), "0"), ".")
-}
-
-// oneOf reports whether the second of two values was given.
-func oneOf(v, first, second string) (bool, error) {
-	switch v {
-	case first:
-		return false, nil
-	case second:
-		return true, nil
-	}
-	return false, fmt.Errorf("want %s or %s", first, second)
 }
