@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"kerf.sh/kerf/internal/snapshot"
 )
 
 // PatchStatus brings the status of a custom resource ("NodeClaim", "NodePool",
