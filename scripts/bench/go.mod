@@ -71,7 +71,6 @@ require (
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect
-	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/term v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
@@ -98,6 +97,7 @@ require (
 
 require (
 	github.com/google/go-cmp v0.7.0
+	golang.org/x/sys v0.50.0
 	kerf.sh/kerf v0.0.0
 	pgregory.net/rapid v1.3.0
 )

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"runtime"
 	"testing"
 	"time"
 )
@@ -68,5 +69,22 @@ func TestDifferenceRunsBothInTurn(t *testing.T) {
 	Difference(100, -1, f, base)
 	if string(order) != "fbfbfb" {
 		t.Errorf("without a budget ran %q, want three times both", order)
+	}
+}
+
+// A clock that moves with timer ticks would measure a run of a millisecond as nothing, or
+// as several.
+func TestThreadTimeIsFine(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begin := threadTime()
+	steps := 0
+	for last := begin; last < begin+20*time.Millisecond; {
+		if now := threadTime(); now != last {
+			steps, last = steps+1, now
+		}
+	}
+	if steps < 400 {
+		t.Errorf("%d steps in 20 ms", steps)
 	}
 }
