@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 )
 
 // PatchStatus brings the status of a custom resource ("NodeClaim", "NodePool",
