@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,6 +164,19 @@ func (f *EC2) Instances() []*Instance {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.instances)
+}
+
+// Machines are copies of all instances ever made, as they are now: for whoever plays what
+// runs on them.
+func (f *EC2) Machines() []Instance {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]Instance, len(f.instances))
+	for k, i := range f.instances {
+		out[k] = *i
+		out[k].Tags = maps.Clone(i.Tags)
+	}
+	return out
 }
 
 // Calls are the calls so far; ops filters by name.

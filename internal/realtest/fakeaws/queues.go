@@ -175,16 +175,21 @@ func (q *Queues) Delete(name, handle string) error {
 	return nil
 }
 
-// Hide changes how long a message that was received stays hidden, from now.
-func (q *Queues) Hide(name, handle string, seconds int64) error {
+// Hide changes how long a message that was received stays hidden, from now; nil is the
+// visibility time of the queue.
+func (q *Queues) Hide(name, handle string, seconds *int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.queues[name]
 	if s == nil {
 		return noQueue(name)
 	}
-	if seconds < 0 || seconds > maxHidden {
-		return ec2fake.Error("InvalidParameterValue", "Value %d for parameter VisibilityTimeout is invalid.", seconds)
+	hidden := s.Visibility
+	if seconds != nil {
+		hidden = time.Duration(*seconds) * time.Second
+	}
+	if hidden < 0 || hidden > maxHidden*time.Second {
+		return ec2fake.Error("InvalidParameterValue", "Value %d for parameter VisibilityTimeout is invalid.", *seconds)
 	}
 	now := time.Now()
 	for _, m := range s.messages {
@@ -192,7 +197,7 @@ func (q *Queues) Hide(name, handle string, seconds int64) error {
 			if !m.Visible.After(now) {
 				return ec2fake.Error("com.amazonaws.sqs#MessageNotInflight", "The message is not in flight.")
 			}
-			m.Visible = now.Add(time.Duration(seconds) * time.Second)
+			m.Visible = now.Add(hidden)
 			return nil
 		}
 	}
@@ -250,7 +255,7 @@ func (q *Queues) send(url string, e entry) (map[string]any, error) {
 // nameOf is the queue that a URL addresses.
 func nameOf(url string) string { return url[strings.LastIndexByte(url, '/')+1:] }
 
-func (q *Queues) methods(a *AWS) map[string]method {
+func (q *Queues) methods() map[string]method {
 	type one struct {
 		QueueUrl string
 		entry
@@ -259,12 +264,14 @@ func (q *Queues) methods(a *AWS) map[string]method {
 		QueueUrl string
 		Entries  []entry
 	}
-	type hide struct {
-		QueueUrl, ReceiptHandle string
-		VisibilityTimeout       int64
+	type hideBatch struct {
+		QueueUrl string
+		Entries  []struct {
+			ID                string `json:"Id"`
+			ReceiptHandle     string
+			VisibilityTimeout *int64
+		}
 	}
-	type remove struct{ QueueUrl, ReceiptHandle string }
-	type named struct{ QueueName, QueueOwnerAWSAccountId string }
 	return map[string]method{
 		"AmazonSQS.SendMessage": takes(func(_ context.Context, in *one) (any, error) { return q.send(in.QueueUrl, in.entry) }),
 		"AmazonSQS.SendMessageBatch": takes(func(_ context.Context, in *batch) (any, error) {
@@ -301,17 +308,20 @@ func (q *Queues) methods(a *AWS) map[string]method {
 			}
 			return map[string]any{"Successful": done, "Failed": failed}, nil
 		}),
-		"AmazonSQS.ChangeMessageVisibility": takes(func(_ context.Context, in *hide) (any, error) {
-			return struct{}{}, q.Hide(nameOf(in.QueueUrl), in.ReceiptHandle, in.VisibilityTimeout)
-		}),
-		"AmazonSQS.DeleteMessage": takes(func(_ context.Context, in *remove) (any, error) {
-			return struct{}{}, q.Delete(nameOf(in.QueueUrl), in.ReceiptHandle)
-		}),
-		"AmazonSQS.GetQueueUrl": takes(func(_ context.Context, in *named) (any, error) {
-			if q.Messages(in.QueueName) == nil {
-				return nil, noQueue(in.QueueName)
+		"AmazonSQS.ChangeMessageVisibilityBatch": takes(func(_ context.Context, in *hideBatch) (any, error) {
+			if len(in.Entries) == 0 || len(in.Entries) > maxEntries {
+				return nil, ec2fake.Error("com.amazonaws.sqs#TooManyEntriesInBatchRequest", "A batch has 1 to 10 entries. You have sent %d.", len(in.Entries))
 			}
-			return map[string]string{"QueueUrl": a.URL(in.QueueName)}, nil
+			done, failed := []map[string]any{}, []map[string]any{}
+			for _, e := range in.Entries {
+				if err := q.Hide(nameOf(in.QueueUrl), e.ReceiptHandle, e.VisibilityTimeout); err != nil {
+					code, message, _ := describe(err)
+					failed = append(failed, map[string]any{"Id": e.ID, "Code": code, "Message": message, "SenderFault": true})
+					continue
+				}
+				done = append(done, map[string]any{"Id": e.ID})
+			}
+			return map[string]any{"Successful": done, "Failed": failed}, nil
 		}),
 	}
 }

@@ -88,7 +88,7 @@ func (a *AWS) handler() http.Handler {
 		"IAM": &query{awsQuery, iamActions(a.IAM), allowed("iam"), begin("iam")},
 		"STS": &query{awsQuery, stsActions(), allowed("sts"), begin("sts")},
 		"SSM": &target{"1.1", ssmMethods(a.SSM), begin("ssm")}, "PRICING": &target{"1.1", pricingMethods(a.EC2), begin("pricing")},
-		"SQS": &target{"1.0", a.Queues.methods(a), begin("sqs")},
+		"SQS": &target{"1.0", a.Queues.methods(), begin("sqs")},
 		"EKS": http.HandlerFunc(a.serveEKS), "LAMBDA": http.HandlerFunc(a.serveLambda),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -117,30 +117,40 @@ func TestQueues(t *testing.T) {
 	if again := a.Queues.Receive("work", 10); len(again) != 0 {
 		t.Errorf("a hidden message is received: %+v", again)
 	}
-	if _, err := c.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: work, ReceiptHandle: &first[0].Handle, VisibilityTimeout: 0}); err != nil {
-		t.Error(err)
+	hidden, err := c.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: work, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
+		{Id: aws.String("1"), ReceiptHandle: &first[0].Handle, VisibilityTimeout: 1}, {Id: aws.String("2"), ReceiptHandle: aws.String("gone")}}})
+	if err != nil || len(hidden.Successful) != 1 || len(hidden.Failed) != 1 {
+		t.Errorf("hide: %+v, %v", hidden, err)
 	}
+	time.Sleep(500 * time.Millisecond)
+	if again := a.Queues.Receive("work", 10); len(again) != 0 {
+		t.Errorf("it is hidden no longer than the queue says: %+v", again)
+	}
+	time.Sleep(600 * time.Millisecond)
 	second := a.Queues.Receive("work", 10)
-	if len(second) != 1 || second[0].Received != 2 {
-		t.Errorf("received %+v", second)
+	if len(second) != 2 || second[0].Received != 2 || second[1].Body != "later" {
+		t.Fatalf("received %+v", second)
 	}
+	last := second[1]
 	raw, err := Event("work", second)
 	var event struct {
 		Records []struct{ MessageID, Body, EventSourceARN string }
 	}
-	if err != nil || json.Unmarshal(raw, &event) != nil || len(event.Records) != 1 || event.Records[0].Body != "now" || event.Records[0].EventSourceARN != ARN("work") {
+	if err != nil || json.Unmarshal(raw, &event) != nil || len(event.Records) != 2 || event.Records[0].Body != "now" || event.Records[0].EventSourceARN != ARN("work") {
 		t.Errorf("event %s, %v", raw, err)
 	}
-	time.Sleep(1100 * time.Millisecond)
-	last := a.Queues.Receive("work", 10)
-	if len(last) != 1 || last[0].Body != "later" {
-		t.Errorf("received %+v", last)
+	if err := a.Queues.Delete("work", last.Handle); err != nil {
+		t.Error(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	if more := a.Queues.Receive("work", 10); len(more) != 0 {
+		t.Errorf("received a third time: %+v", more)
 	}
 	if dead := a.Queues.Waiting("dead"); !slices.Equal(dead, []string{"now"}) {
 		t.Errorf("dead letters: %q", dead)
 	}
-	if _, err := c.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: work, ReceiptHandle: &last[0].Handle}); err != nil || len(a.Queues.Messages("work")) != 0 {
-		t.Errorf("delete: %v, left %+v", err, a.Queues.Messages("work"))
+	if left := a.Queues.Messages("work"); len(left) != 0 {
+		t.Errorf("left: %+v", left)
 	}
 	if _, err := c.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(a.URL("twice")), MessageBody: aws.String("x")}); err != nil || len(a.Queues.Receive("twice", 10)) != 2 {
 		t.Errorf("delivered not twice: %v", err)

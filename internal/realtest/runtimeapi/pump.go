@@ -72,7 +72,7 @@ func (f *Functions) deliver(ctx context.Context, queues *fakeaws.Queues, m Mappi
 	if errors.Is(err, ErrThrottled) {
 		// Lambda waits with the batch; here it comes back.
 		for _, one := range batch {
-			queues.Hide(m.Queue, one.Handle, 0) //nolint:errcheck // then it comes later
+			queues.Hide(m.Queue, one.Handle, new(int64)) //nolint:errcheck // then it comes later
 		}
 		sleep(ctx, poll)
 		return nil
