@@ -109,8 +109,8 @@ func TestNotSupportedIsToldApart(t *testing.T) {
 			t.Errorf("FEATURE_GATES=%s: not supported = %v (%v), want %v", value, got, err, want)
 		}
 	}
-	_, err := config.Apply(config.Default(), []config.Pair{{Key: "ISOLATED_VPC", Value: "true", From: "--set"}})
-	if !errors.Is(err, config.ErrNotSupported) || !strings.Contains(err.Error(), "ISOLATED_VPC") {
+	_, err := config.Apply(config.Default(), []config.Pair{{Key: "INTERRUPTION_QUEUE", Value: "q", From: "--set"}})
+	if !errors.Is(err, config.ErrNotSupported) || !strings.Contains(err.Error(), "INTERRUPTION_QUEUE") {
 		t.Errorf("a setting of Karpenter that is not there: %v", err)
 	}
 }
@@ -134,7 +134,7 @@ func TestTable(t *testing.T) {
 		"CLUSTER_NAME": "x", "RESERVED_ENIS": "3", "VM_MEMORY_OVERHEAD_PERCENT": "0.1", "MIN_VALUES_POLICY": "BestEffort",
 		"PREFERENCE_POLICY": "Ignore", "FEATURE_GATES": "ReservedCapacity=false", "KERF_COST_PER_NODE": "1",
 		"KERF_OPTION_PRICE_CAP": "150", "KERF_WORK": "2000",
-		"KERF_SWEEP_INTERVAL": "20s", "KERF_REGISTER_INTERVAL": "3s", "BATCH_IDLE_DURATION": "1s", "BATCH_MAX_DURATION": "20s", "LOG_LEVEL": "error",
+		"KERF_SWEEP_INTERVAL": "20s", "KERF_REGISTER_INTERVAL": "3s", "BATCH_IDLE_DURATION": "1s", "BATCH_MAX_DURATION": "20s", "LOG_LEVEL": "error", "ISOLATED_VPC": "true",
 		"KERF_TABLE": "t", "KERF_TICK_QUEUE": "https://q/t", "KERF_WORK_QUEUE": "https://q/w", "KERF_CATALOG_FUNCTION": "f",
 	}
 	for _, s := range config.Table() {

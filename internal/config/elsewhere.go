@@ -27,7 +27,6 @@ func elsewhere() map[string]string {
 		"KARPENTER_SERVICE":                   controller,
 		"CLUSTER_ENDPOINT":                    later,
 		"CLUSTER_CA_BUNDLE":                   later,
-		"ISOLATED_VPC":                        later,
 		"EKS_CONTROL_PLANE":                   later,
 		"INTERRUPTION_QUEUE":                  later,
 		"DISABLE_DRY_RUN":                     later,

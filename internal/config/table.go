@@ -29,6 +29,8 @@ type Functions struct {
 	// waits, when a burst of pods is planned.
 	BatchIdle, BatchMax time.Duration
 	LogLevel            slog.Level
+	// Isolated: IAM and the price list have no endpoint where the functions run.
+	Isolated bool
 }
 
 // Stack is what the stack made. All of it is empty outside Lambda.
@@ -110,6 +112,12 @@ func functions() []Setting {
 			Meaning: "The least level that is logged. Metrics and the summary of an invocation are written at every level.",
 			parse: func(c *Config, v string) (err error) {
 				c.Functions.LogLevel, err = level(v)
+				return err
+			}},
+		{Key: "ISOLATED_VPC", Default: "false", Values: "false, true", Scope: Function, Karpenter: true,
+			Meaning: "true where the functions cannot reach IAM and the price list: spec.role of an EC2NodeClass is then refused in favour of spec.instanceProfile, and list prices are those of the embedded table.",
+			parse: func(c *Config, v string) (err error) {
+				c.Functions.Isolated, err = oneOf(v, "false", "true")
 				return err
 			}},
 	}
