@@ -12,13 +12,17 @@ import (
 func (r *reader) finish() error {
 	s := r.snap
 	r.surroundings()
+	claims := len(s.NodeClaims)
+	if r.opts.Remember != nil {
+		r.opts.Remember(s, r.head != nil)
+	}
 	r.take()
 	r.readmit()
 	r.outdated()
 	r.admit()
 	r.planWorkloads()
 	r.take() // pods of workloads that were planned just now
-	if len(s.NodeClaims) > 0 && len(s.Nodes) == 0 && !r.fed {
+	if claims > 0 && len(s.NodeClaims) > 0 && len(s.Nodes) == 0 && !r.fed && r.head == nil { // what was saved says itself what it lacks
 		s.Incomplete = append(s.Incomplete, "NodeClaims were read but not a single Node: save the nodes too")
 	}
 	s.Normalize()

@@ -28,6 +28,10 @@ type Options struct {
 	// Unadmitted keeps in the snapshot what manifests and templates said before
 	// admission, for a snapshot that will be saved.
 	Unadmitted bool
+	// Remember adds what is known beside the objects (the ledger), once the time of the
+	// snapshot is settled and before anything is taken away from it; nil = nothing. saved
+	// tells that a saved snapshot is among the sources: it remembers for itself.
+	Remember func(s *snapshot.Snapshot, saved bool)
 }
 
 // Report says what became of the objects that were read.

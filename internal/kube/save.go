@@ -135,9 +135,21 @@ var savedReaders = map[string]savedReader{
 	"podTemplates": saved("PodTemplate", func(s *snapshot.Snapshot) *[]snapshot.PodTemplateObject { return &s.PodTemplates },
 		func(t *snapshot.PodTemplateObject) [2]string { return [2]string{t.Namespace, t.Name} }),
 	"nominations": saved("Nomination", func(s *snapshot.Snapshot) *[]snapshot.Nomination { return &s.Nominations },
-		func(n *snapshot.Nomination) [2]string { return [2]string{n.Namespace, n.Pod} }),
+		func(n *snapshot.Nomination) [2]string { return [2]string{n.Namespace, nominated(n)} }),
+	"shortages": saved("Shortage", func(s *snapshot.Snapshot) *[]snapshot.Shortage { return &s.Shortages },
+		func(v *snapshot.Shortage) [2]string { return [2]string{"", v.Key()} }),
+	"learnedSizes": saved("LearnedSize", func(s *snapshot.Snapshot) *[]snapshot.LearnedSize { return &s.Learned },
+		func(v *snapshot.LearnedSize) [2]string { return [2]string{"", v.Key()} }),
 	"podDisruptionBudgets": saved("PodDisruptionBudget", func(s *snapshot.Snapshot) *[]snapshot.PodDisruptionBudget { return &s.Budgets },
 		func(b *snapshot.PodDisruptionBudget) [2]string { return [2]string{b.Namespace, b.Name} }),
+}
+
+// nominated names a nomination: a pod that was made anew under its name may have another.
+func nominated(n *snapshot.Nomination) string {
+	if n.Pod == "" {
+		return ""
+	}
+	return n.Pod + " for " + n.Node + n.UID
 }
 
 // saved reads one object of a saved snapshot: it was converted and admitted when

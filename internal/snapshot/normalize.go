@@ -37,8 +37,8 @@ func (s *Snapshot) Normalize() {
 	normalize(s.Overlays, func(o *NodeOverlay) id { return id{"", o.Name, "", o.UID} })
 	normalize(s.Buffers, func(b *CapacityBuffer) id { return id{b.Namespace, b.Name, "", b.UID} })
 	normalize(s.PodTemplates, func(t *PodTemplateObject) id { return id{namespace: t.Namespace, name: t.Name} })
-	normalize(s.Nominations, func(n *Nomination) id { return id{n.Namespace, n.Pod, "", n.UID} })
 	normalize(s.Budgets, func(b *PodDisruptionBudget) id { return id{namespace: b.Namespace, name: b.Name} })
+	s.normalizeRemembered()
 }
 
 // id is what an object is sorted by before its content.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -45,6 +46,8 @@ func crowded() *Snapshot {
 		s.Buffers = append(s.Buffers, CapacityBuffer{Namespace: ns, Name: name, UID: uid, Limits: map[string]int64{CPU: n}})
 		s.PodTemplates = append(s.PodTemplates, PodTemplateObject{Namespace: ns, Name: name, Template: PodTemplate{Spec: PodSpec{Requests: r}}})
 		s.Nominations = append(s.Nominations, Nomination{Namespace: ns, Pod: name, UID: uid, Node: fmt.Sprint(n)})
+		s.Shortages = append(s.Shortages, Shortage{InstanceType: name, Zone: ns, ReservationID: uid, Until: time.Unix(n, 0).UTC(), Code: fmt.Sprint(n)})
+		s.Learned = append(s.Learned, LearnedSize{InstanceType: name, ImageID: ns, Shape: uid, Allocatable: r})
 		s.Budgets = append(s.Budgets, PodDisruptionBudget{Namespace: ns, Name: name, DisruptionsAllowed: int32(n)})
 	})
 	return s
