@@ -88,7 +88,9 @@ func (s *step) sync(n Node) PatchNode {
 	if !found {
 		s.remark("UnregisteredTaintMissing", "node "+n.Name+" joined without the taint karpenter.sh/unregistered:NoExecute, so pods may have come before its labels and taints did: add the taint to the user data")
 	}
-	if n.Labels[LabelNoTaintSync] != "true" {
+	// One that carries the label was registered already, and only the record does not know:
+	// startup taints that went since must not come back.
+	if n.Labels[LabelNoTaintSync] != "true" && n.Labels[LabelRegistered] != "true" {
 		for _, t := range slices.Concat(r.Spec.Taints, r.Spec.StartupTaints) {
 			if !slices.ContainsFunc(p.Taints, func(o snapshot.Taint) bool { return same(t, o) }) {
 				p.Taints = append(p.Taints, t)

@@ -184,7 +184,10 @@ func (s *step) do(e Effect)                   { s.Effects = append(s.Effects, e)
 func (s *step) remark(reason, message string) { s.Remarks = append(s.Remarks, Remark{reason, message}) }
 func (s *step) wait(d time.Duration)          { s.Record.NextAt = s.now.Add(d) }
 func (s *step) reason(reason, message string) { s.Record.Reason, s.Record.Message = reason, message }
-func (s *step) enter(p Phase)                 { s.Record.Phase = p; s.Record.Step++; s.Record.NextAt = s.now }
+func (s *step) enter(p Phase) {
+	s.Record.Phase, s.Record.Since, s.Record.NextAt = p, s.now, s.now
+	s.Record.Step++
+}
 
 // absences counts what complete readings do not show, and adopts the UID of an object
 // that is there. An object whose UID is another is not the record's.
