@@ -55,6 +55,8 @@ type Record struct {
 	// Version counts the writes; every write is conditional on the one before.
 	Version int64 `json:"version"`
 	Phase   Phase `json:"phase"`
+	// Since is when the phase began, from Registered on.
+	Since time.Time `json:"since,omitzero"`
 	// Reason and Message say what the node waits for, or why it goes: the reason of the
 	// NodeClaim's condition that is not True yet.
 	Reason  string `json:"reason,omitempty"`
@@ -79,9 +81,12 @@ type Record struct {
 	// that of its type, then what the Node reports.
 	Allocatable snapshot.Resources `json:"allocatable"`
 	Capacity    snapshot.Resources `json:"capacity"`
-	Instance    Instance           `json:"instance"`
-	Node        string             `json:"node,omitempty"`
-	NodeUID     string             `json:"nodeUid,omitempty"`
+	// Shape is that of its class when it was launched (Shape): what the node turns out to
+	// have is learned under it. "" = not known, then nothing is learned.
+	Shape    string   `json:"shape,omitempty"`
+	Instance Instance `json:"instance"`
+	Node     string   `json:"node,omitempty"`
+	NodeUID  string   `json:"nodeUid,omitempty"`
 
 	// Nominated are the pods that the node was made for, until they are bound.
 	Nominated []Pod `json:"nominated,omitempty"`
