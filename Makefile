@@ -138,7 +138,7 @@ fmt: ## format the Go code
 	gofmt -w functions infra internal scripts
 
 .PHONY: generate
-generate: check-go ## rewrite docs/reasons.md and docs/config.md; with FACTS=file DATE=yyyy-mm-dd the embedded table of types too
+generate: check-go ## rewrite docs/reasons.md, docs/config.md and docs/metrics.md; with FACTS=file DATE=yyyy-mm-dd the embedded table of types too
 	@if [ -n '$(FACTS)' ]; then $(GO) run ./scripts/catalog -facts '$(FACTS)' -date '$(DATE)' -table internal/catalog/us-east-1.table; fi
 	$(GO) run ./scripts/docs
 

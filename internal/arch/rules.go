@@ -63,7 +63,7 @@ var packages = map[string]class{
 // build without the SDK.
 var pureParts = []string{
 	"internal/cloud/launch", "internal/cloud/nodeclass", "internal/cloud/userdata",
-	"internal/kube/api",
+	"internal/kube/api", "internal/telemetry/report",
 }
 
 // words are the parts of adapters that say what is asked and what answers mean: what

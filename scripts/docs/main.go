@@ -1,5 +1,5 @@
 // Command docs writes the reference pages that are generated from tables in the
-// code: docs/reasons.md and docs/config.md. Run it at the root of the repository:
+// code: docs/reasons.md, docs/config.md and docs/metrics.md. Run it at the root of the repository:
 //
 //	go run ./scripts/docs
 package main
@@ -11,6 +11,7 @@ import (
 
 	"kerf.sh/kerf/internal/config"
 	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/telemetry/report"
 )
 
 // pages are the generated pages, by file name.
@@ -18,6 +19,7 @@ func pages() map[string]string {
 	return map[string]string{
 		"reasons.md": plan.Markdown(),
 		"config.md":  config.Markdown(),
+		"metrics.md": report.Markdown(),
 	}
 }
 

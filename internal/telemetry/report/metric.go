@@ -1,0 +1,151 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Metric is the name of a custom metric in CloudWatch.
+type Metric string
+
+// The metrics.
+const (
+	// TickSuccess is 1 for each sweep that came to its end.
+	TickSuccess Metric = "TickSuccess"
+	// PendingPods are the pods that wait for a node.
+	PendingPods Metric = "PendingPods"
+	// OldestPendingSeconds is for how long the oldest of them waits that is to get a node.
+	OldestPendingSeconds Metric = "OldestPendingSeconds"
+	// Unschedulable are the pending pods that get none.
+	Unschedulable Metric = "Unschedulable"
+	// Launched are the instances that EC2 gave.
+	Launched Metric = "Launched"
+	// InFlight are the nodes that are coming.
+	InFlight Metric = "InFlight"
+	// PassSeconds is how long a pass took that planned.
+	PassSeconds Metric = "PassSeconds"
+	// Failures is what was tried and did not come about.
+	Failures Metric = "Failures"
+	// Left is what was not begun because the time was up.
+	Left Metric = "Left"
+)
+
+// Units of CloudWatch.
+const (
+	Count   = "Count"
+	Seconds = "Seconds"
+)
+
+// Namespace is where the metrics are in CloudWatch; the dimensions are named after it.
+const (
+	Namespace         = "Kerf"
+	DimensionCluster  = "Cluster"
+	DimensionFunction = "Function"
+)
+
+// Row is one row of the table of metrics.
+type Row struct {
+	Metric Metric
+	Unit   string
+	// Functions are those that report it.
+	Functions []string
+	// PerFunction has a metric of its own for each of them: the dimensions are Cluster and
+	// Function, and else Cluster alone.
+	PerFunction bool
+	Meaning     string
+	// Karpenter is the metric of Karpenter's that says the nearest thing, "" for none.
+	Karpenter string
+}
+
+// Dimensions are those of the metric.
+func (r Row) Dimensions() []string {
+	if r.PerFunction {
+		return []string{DimensionCluster, DimensionFunction}
+	}
+	return []string{DimensionCluster}
+}
+
+const (
+	sweep     = "sweep"
+	lifecycle = "lifecycle"
+	catalog   = "catalog"
+)
+
+// Table returns all metrics, in the order of the documentation.
+func Table() []Row {
+	return []Row{
+		{Metric: TickSuccess, Unit: Count, Functions: []string{sweep},
+			Meaning: "1 for each sweep that came to its end, whether it launched something or found nothing to do. None for three minutes: nobody looks for pending pods."},
+		{Metric: PendingPods, Unit: Count, Functions: []string{sweep}, Karpenter: "karpenter_pods_state",
+			Meaning: "Pods that wait for a node, as a sweep found them."},
+		{Metric: OldestPendingSeconds, Unit: Seconds, Functions: []string{sweep}, Karpenter: "karpenter_pods_unbound_time_seconds",
+			Meaning: "For how long the oldest pod waits that is to get a node. Pods that can have none (Unschedulable) do not count, or one of them would hide all others."},
+		{Metric: Unschedulable, Unit: Count, Functions: []string{sweep}, Karpenter: "karpenter_scheduler_unschedulable_pods_count",
+			Meaning: "Pending pods that get no node; each has an Event and a verdict that say why."},
+		{Metric: Launched, Unit: Count, Functions: []string{sweep}, Karpenter: "karpenter_nodeclaims_created_total",
+			Meaning: "Instances that EC2 gave."},
+		{Metric: InFlight, Unit: Count, Functions: []string{sweep, lifecycle}, Karpenter: "karpenter_cluster_state_node_count",
+			Meaning: "Nodes that were asked for and are not ready yet."},
+		{Metric: PassSeconds, Unit: Seconds, Functions: []string{sweep}, PerFunction: true, Karpenter: "karpenter_scheduler_scheduling_duration_seconds",
+			Meaning: "How long a pass took, from the reading of the cluster to the last launch. Passes that found nothing to do are not in it."},
+		{Metric: Failures, Unit: Count, Functions: []string{sweep, lifecycle, catalog}, Karpenter: "karpenter_cloudprovider_errors_total",
+			Meaning: "What was tried and did not come about: launches that EC2 refused, nodes that never became ready, NodeClasses that do not resolve. The lines of the log say which and why. That an offer has no capacity is no failure as long as another one has."},
+		{Metric: Left, Unit: Count, Functions: []string{sweep, lifecycle},
+			Meaning: "What an invocation did not begin because its time was up. The next one does."},
+	}
+}
+
+// Series is how many metrics CloudWatch sees, and bills.
+func Series() int {
+	n := 0
+	for _, r := range Table() {
+		if r.PerFunction {
+			n += len(r.Functions)
+		} else {
+			n++
+		}
+	}
+	return n
+}
+
+// Markdown writes the reference of all metrics: docs/metrics.md.
+func Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Metrics
+
+<!-- Generated from internal/telemetry/report by go run ./scripts/docs. Do not edit. -->
+
+The functions write their metrics as lines of their logs (embedded metric format); CloudWatch makes metrics of them, in the
+namespace `+"`%s`"+`. They make %d metrics per cluster in all, each at CloudWatch's price of a custom metric. Everything else that an invocation
+has to say (plan id, counts, prices, requests by API) is in the same line, as a property: CloudWatch Logs Insights finds it
+there, and it costs nothing but its bytes.
+
+What Lambda, SQS and DynamoDB measure by themselves (errors, throttles, durations, depth and age of queues) is not measured
+again.
+
+| metric | unit | dimensions | reported by | meaning | nearest of Karpenter's |
+|---|---|---|---|---|---|
+`, Namespace, Series())
+	for _, r := range Table() {
+		near := "none"
+		if r.Karpenter != "" {
+			near = "`" + r.Karpenter + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Metric, r.Unit, strings.Join(r.Dimensions(), ", "), strings.Join(r.Functions, ", "), r.Meaning, near)
+	}
+	b.WriteString(`
+## The line
+
+| field | what |
+|---|---|
+| ` + "`timestamp`, `level`, `message`" + ` | as in every line; the message is ` + "`summary`" + ` |
+| ` + "`requestId`" + ` | Lambda's id of the invocation |
+| ` + "`Cluster`, `Function`" + ` | the dimensions |
+| the metrics above | those that the invocation has |
+| ` + "`seconds`" + ` | how long the invocation took |
+| ` + "`calls`" + ` | requests by API and operation, tries included; ` + "`kube`" + ` is the cluster's API server |
+| others | what the function has to say |
+| ` + "`_aws`" + ` | what CloudWatch is to make metrics of |
+`)
+	return b.String()
+}
