@@ -160,7 +160,9 @@ func (x *Executor) commit(ctx context.Context, o *Order, batch []*intent, rep *R
 			}
 			return batch, nil
 		case errors.As(err, &over):
-			i := lastOf(batch, func(in *intent) bool { return in.record.NodePool == over.NodePool && in.record.Reserved[over.Resource] > 0 })
+			i := lastOf(batch, func(in *intent) bool {
+				return in.record.NodePool == over.NodePool && in.record.Reserved[over.Resource] > 0
+			})
 			if i < 0 {
 				return nil, err
 			}

@@ -3,6 +3,7 @@ package execute
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/plan"
@@ -32,7 +33,7 @@ func (x *Executor) Nominate(ctx context.Context, p *plan.Plan, s *snapshot.Snaps
 	for _, pl := range p.Placements {
 		i, ok := byNode[pl.Node]
 		pod := pods[pl.Pod]
-		if !ok || pod == nil {
+		if !ok || pod == nil || slices.ContainsFunc(records[i].Nominated, func(o lifecycle.Pod) bool { return o.UID == pod.UID }) {
 			continue
 		}
 		given[i] = append(given[i], lifecycle.Pod{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID})

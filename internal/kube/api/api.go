@@ -167,3 +167,7 @@ type Status struct {
 
 // Reference names an object. Namespace is "" for objects without one.
 type Reference struct{ APIVersion, Kind, Namespace, Name, UID string }
+
+// NoNodes begins the reason why a reading is incomplete that shows NodeClaims and no Node:
+// implausible, unless none of their instances has joined yet.
+const NoNodes = "list nodes: the API server gave none"
