@@ -56,23 +56,41 @@ func (f *Facts) Class(c *snapshot.NodeClass) (Class, bool) {
 	return got, true
 }
 
+// retryUnknown is how long a class whose parts could not all be asked for is left before it
+// is stale.
+const retryUnknown = 30 * time.Second
+
 // Fill puts what classes resolved to into a snapshot, for the planner. A class that was not
 // resolved at its present generation becomes not ready, so that its pools wait, and is named
-// as stale: the function catalog has to be asked for it. What the status in the cluster says
-// does not count: it may be of anybody.
+// as stale: the function catalog has to be asked for it. So is one of which not everything
+// could be asked for. What the status in the cluster says does not count, of classes as of
+// their pools: it may be older than what is known, or somebody else's.
 func (f *Facts) Fill(s *snapshot.Snapshot) (stale []string) {
 	for i := range s.NodeClasses {
 		c := &s.NodeClasses[i]
 		if got, ok := f.Class(c); ok {
 			nodeclass.Fill(c, got.Resolved, &got.Status, s.Now)
+			if r := got.Status.Condition(nodeclass.Ready); c.Deleting.IsZero() && r != nil && r.Status == nodeclass.Unknown && s.Now.Sub(got.Resolved.At) >= retryUnknown {
+				stale = append(stale, c.Name)
+			}
 			continue
 		}
-		stale = append(stale, c.Name)
+		why := fmt.Sprintf("not resolved yet at generation %d%s", c.Generation, f.resolvedAt(c))
+		if c.Deleting.IsZero() {
+			stale = append(stale, c.Name)
+		} else {
+			why = "it is being deleted"
+		}
 		c.HasStatus, c.Zones, c.Images, c.Reservations = true, nil, nil, nil
 		c.Conditions = []snapshot.Condition{{
-			Type: nodeclass.Ready, Status: nodeclass.False, Reason: string(plan.NodeClassNotReady), ObservedGeneration: c.Generation, Since: s.Now,
-			Message: fmt.Sprintf("not resolved yet at generation %d%s", c.Generation, f.resolvedAt(c)),
+			Type: nodeclass.Ready, Status: nodeclass.False, Reason: string(plan.NodeClassNotReady), ObservedGeneration: c.Generation, Since: s.Now, Message: why,
 		}}
+	}
+	for i := range s.NodePools {
+		p := &s.NodePools[i]
+		if p.ClassRef.Group == classGroup {
+			p.Conditions = slices.DeleteFunc(slices.Clone(p.Conditions), func(c snapshot.Condition) bool { return slices.Contains(poolConditions, c.Type) })
+		}
 	}
 	return stale
 }

@@ -7,4 +7,6 @@ type Outcome struct {
 	Status   Status
 	// Kept are conditions that rest on an earlier answer, because there was none now.
 	Kept []string
+	// Throttled: a part was refused because there were too many requests.
+	Throttled bool
 }

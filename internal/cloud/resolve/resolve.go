@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/cloud/awserr"
 	"kerf.sh/kerf/internal/cloud/image"
 	"kerf.sh/kerf/internal/cloud/launch"
 	"kerf.sh/kerf/internal/cloud/network"
@@ -57,6 +58,10 @@ func (r *Resolver) Class(ctx context.Context, c *snapshot.NodeClass, old *nodecl
 	res.Profile, res.ProfileErr = r.Profiles.Resolve(ctx, class)
 	if r.Reserved != nil {
 		res.Reservations, res.ReservationsErr = pricing.Reservations(ctx, r.Reserved, spec.CapacityReservationSelectorTerms)
+	}
+	for _, err := range []error{res.SubnetsErr, res.SecurityGroupsErr, res.ImagesErr, res.ProfileErr, res.PlacementGroupErr, res.ReservationsErr} {
+		var no *nodeclass.Refusal
+		out.Throttled = out.Throttled || err != nil && !errors.As(err, &no) && awserr.Is(err, awserr.Throttled)
 	}
 	out.Kept = res.KeepFrom(old)
 	res.Checks = append(res.Checks, r.checks(class, res)...)
