@@ -87,7 +87,7 @@ func (o *Order) record(in *intent, now time.Time) lifecycle.Record {
 	r := lifecycle.Record{
 		Claim: ClaimName(pool.Name, o.Plan.ID, o.Lease.Token, l.Name), Phase: lifecycle.Intended, NodePool: pool.Name,
 		PlanID: o.Plan.ID, Fence: o.Lease.Token, Created: now, NextAt: now.Add(lifecycle.CallTimeout),
-		Reserved: most, Allocatable: least,
+		Reserved: most, Allocatable: least, Shape: o.shape(l.NodeClass),
 		Spec: lifecycle.Spec{
 			Labels: o.labels(in), Annotations: maps.Clone(pool.TemplateAnnotations), Requirements: requirements(pool, l.Options),
 			Taints: pool.Taints, StartupTaints: pool.StartupTaints, Requests: l.Requests, ClassRef: pool.ClassRef,
@@ -95,6 +95,16 @@ func (o *Order) record(in *intent, now time.Time) lifecycle.Record {
 		},
 	}
 	return r
+}
+
+// shape is that of a class as the plan saw it.
+func (o *Order) shape(class string) string {
+	for i := range o.Snapshot.NodeClasses {
+		if c := &o.Snapshot.NodeClasses[i]; c.Name == class {
+			return lifecycle.Shape(c, o.Snapshot.Settings)
+		}
+	}
+	return ""
 }
 
 // span is what a launch has at least for pods, and takes at most from limits, over all

@@ -21,7 +21,7 @@
 //	COMMANDS      id            commands; those that are over expire
 //	POOLS         pool          what nodes use, by resource
 //	OFFERING      type#zone#ct  shortages, interruptions; expire
-//	LEARNED       type#img#shp  sizes that nodes turned out to have
+//	LEARNED       type#img#shp  sizes that nodes turned out to have; expire
 //	MOVES         time#workload what was moved; expire
 //	DECISION#<d>  time#id       decision log, expires
 //	CATALOG       part          compressed catalogue and resolved classes

@@ -651,6 +651,23 @@ func flowHistory(t *testing.T, tb Table) {
 	if s, err := a.LearnedSizes(ctx); err != nil || len(s) != 1 || s[0].Allocatable.CPU != 1930 {
 		t.Errorf("learned %+v, %v", s, err)
 	}
+	newer := size
+	newer.Seen, newer.Allocatable.CPU = c.in(time.Hour), 1940 // nearly the same: the smaller one holds
+	if err := a.Learn(ctx, newer); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := a.LearnedSizes(ctx); err != nil || len(s) != 1 || s[0].Allocatable.CPU != 1930 || !s[0].Seen.Equal(newer.Seen) {
+		t.Errorf("learned again %+v, %v", s, err)
+	}
+	full := lifecycle.Offer{CapacityType: "reserved", ReservationID: "cr-1"}
+	for _, o := range []lifecycle.Offer{full, {CapacityType: "reserved", ReservationID: "cr-2"}} {
+		if err := a.Shortage(ctx, o, "ReservationCapacityExceeded"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if h, _ := a.Offerings(ctx); len(h) != 3 {
+		t.Errorf("two reservations are %d offers with one before", len(h))
+	}
 
 	for i := range 3 {
 		m := lifecycle.WorkloadMove{Workload: "shop/Deployment/web", At: c.in(time.Duration(i) * time.Minute), From: "n1", Reason: "Empty", Pods: 2}

@@ -11,7 +11,11 @@ import (
 )
 
 func offerKey(o lifecycle.Offer) string {
-	return o.InstanceType + "#" + o.Zone + "#" + o.CapacityType
+	key := o.InstanceType + "#" + o.Zone + "#" + o.CapacityType
+	if o.ReservationID != "" {
+		key += "#" + o.ReservationID
+	}
+	return key
 }
 
 // Offerings are the healths that are remembered, by offer.
@@ -91,7 +95,8 @@ func (l *Ledger) LearnedSizes(ctx context.Context) ([]lifecycle.Learned, error) 
 	return out, nil
 }
 
-// Learn remembers what a node turned out to have; what was seen last holds.
+// Learn remembers what a node turned out to have (Learned.Saw: what of it holds beside what
+// was seen before).
 func (l *Ledger) Learn(ctx context.Context, s lifecycle.Learned) error {
 	key := Key{pkLearned, s.InstanceType + "#" + s.ImageID + "#" + s.Shape}
 	return l.update(ctx, key, func(it Item) (Item, error) {
@@ -104,8 +109,13 @@ func (l *Ledger) Learn(ctx context.Context, s lifecycle.Learned) error {
 				return nil, nil
 			}
 		}
-		s.Version = was.Version + 1
-		return row(key.PK, key.SK, s.Version, s)
+		next := was.Saw(s)
+		next.Version = was.Version + 1
+		out, err := row(key.PK, key.SK, next.Version, next)
+		if err != nil {
+			return nil, err
+		}
+		return expires(out, s.Seen.Add(lifecycle.LearnedMemory)), nil
 	})
 }
 

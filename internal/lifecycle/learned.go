@@ -9,6 +9,10 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
+// LearnedMemory is how long a size is remembered after a node last turned out to have it
+// (Karpenter: 60 days).
+const LearnedMemory = 60 * 24 * time.Hour
+
 // Learned is what a node of a type, with an image and a shape of its class, turned out to
 // have. It holds for all nodes of that kind and goes both ways, up and down.
 type Learned struct {
@@ -22,22 +26,78 @@ type Learned struct {
 	Version     int64              `json:"version"`
 }
 
-// Shape is a hash of what decides, beside type and image, how much of a node pods can have:
-// kubelet settings, block devices, instance store and network interfaces of its class, as
-// far as they are written down. Classes that differ in nothing else share what is learned.
-func Shape(c *snapshot.NodeClass) string {
-	raw, err := json.Marshal(struct {
-		Family     string
-		Kubelet    snapshot.Kubelet
-		Disks      []snapshot.BlockDevice
-		Store      string
-		Interfaces []snapshot.NetworkInterface
-		Nested     bool
-	}{c.AMIFamily, c.Kubelet, c.BlockDevices, c.InstanceStorePolicy, c.NetworkInterfaces, c.NestedVirtualization})
-	if err != nil { // strings and numbers can always be written
-		return ""
+// sameSize is the share within which two figures are one that is not always the same: nodes
+// of a kind differ by what their firmware keeps.
+const sameSize = 50 // 2 %
+
+// Saw is what is known of a kind of node after another one turned out to have something
+// else: where the two figures are nearly the same the smaller one holds, so that no node is
+// planned with what only some have; otherwise the one seen last. A resource that the last
+// one does not have, or not yet, stays.
+func (l Learned) Saw(o Learned) Learned {
+	o.Capacity, o.Allocatable = saw(l.Capacity, o.Capacity), saw(l.Allocatable, o.Allocatable)
+	return o
+}
+
+func saw(was, is snapshot.Resources) snapshot.Resources {
+	for _, name := range was.Names() {
+		a, b := was.Get(name), is.Get(name)
+		if b <= 0 || a > 0 && a < b && b-a <= a/sameSize {
+			is = is.With(name, a)
+		}
 	}
-	sum := sha256.Sum256(raw)
+	return is
+}
+
+// LearnedSizes are the sizes that matter for the classes: those of images that one of them
+// has, seen within LearnedMemory. The snapshot sorts them.
+func LearnedSizes(learned []Learned, classes []snapshot.NodeClass, now time.Time) []snapshot.LearnedSize {
+	if len(learned) == 0 {
+		return nil
+	}
+	images := map[string]bool{}
+	for i := range classes {
+		for k := range classes[i].Images {
+			images[classes[i].Images[k].ID] = true
+		}
+	}
+	delete(images, "")
+	var out []snapshot.LearnedSize
+	for i := range learned {
+		l := &learned[i]
+		if !images[l.ImageID] || now.Sub(l.Seen) >= LearnedMemory {
+			continue
+		}
+		out = append(out, snapshot.LearnedSize{
+			InstanceType: l.InstanceType, ImageID: l.ImageID, Shape: l.Shape, Capacity: l.Capacity, Allocatable: l.Allocatable,
+		})
+	}
+	return out
+}
+
+// Shape is a hash of everything beside type and image that decides what a node has, as far
+// as the class and the settings say it: classes of one shape have nodes of one size. That of
+// a node is the one of its class when it was launched (Record.Shape): a class may change
+// while the node starts.
+func Shape(class *snapshot.NodeClass, settings snapshot.Settings) string {
+	// What decides and has no typed field: user data may set flags of the kubelet.
+	var spec struct {
+		UserData   *string `json:"userData"`
+		CPUOptions any     `json:"cpuOptions"`
+	}
+	if len(class.Spec) > 0 {
+		_ = json.Unmarshal(class.Spec, &spec) // what cannot be read decides nothing
+	}
+	soft := class.Kubelet
+	soft.EvictionSoft = nil // has no part in allocatable
+	text, err := json.Marshal([]any{
+		class.AMIFamily, soft, class.BlockDevices, class.InstanceStorePolicy, class.NetworkInterfaces, class.NestedVirtualization,
+		spec.UserData, spec.CPUOptions, settings.ReservedENIs,
+	})
+	if err != nil {
+		return "" // nothing in it that JSON cannot hold
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
 

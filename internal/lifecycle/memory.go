@@ -118,8 +118,14 @@ type Remembered struct {
 }
 
 // Into puts what is remembered into a snapshot: nodes without an object, nodes that are
-// going, and nominations (Remember). The snapshot is still to be normalized.
-func (m Remembered) Into(s *snapshot.Snapshot) { Remember(s, m.Records, s.Now) }
+// going, nominations (Remember), offers that are short at s.Now, and sizes that nodes turned
+// out to have. What the snapshot remembered before is replaced. The snapshot is still to be
+// normalized; saved and read, it gives the same plan without the ledger.
+func (m Remembered) Into(s *snapshot.Snapshot) {
+	Remember(s, m.Records, s.Now)
+	s.Shortages = Shortages(m.Health, s.Now)
+	s.Learned = LearnedSizes(m.Learned, s.NodeClasses, s.Now)
+}
 
 // Unavailable are the offers that are not to be asked for at a time, sorted.
 func (m Remembered) Unavailable(now time.Time) []Offer {

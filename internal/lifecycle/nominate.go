@@ -81,7 +81,8 @@ func (r Record) Renominate(waits func(Pod) bool, now time.Time) (next Record, ch
 }
 
 // Nominations are those of all records that hold at a time, sorted by pod. Nodes that are
-// on their way out hold none.
+// on their way out hold none. A pod that several nodes were made for waits for the one that
+// it is nominated to for the longest time.
 func Nominations(records []Record, now time.Time) []snapshot.Nomination {
 	var out []snapshot.Nomination
 	for i := range records {
@@ -95,12 +96,14 @@ func Nominations(records []Record, now time.Time) []snapshot.Nomination {
 		}
 		for _, p := range r.Nominated {
 			if until := r.NominatedUntil(p); now.Before(until) {
-				out = append(out, snapshot.Nomination{Namespace: p.Namespace, Pod: p.Name, UID: p.UID, Node: node, Until: until})
+				out = append(out, snapshot.Nomination{Namespace: p.Namespace, Pod: p.Name, UID: p.UID, Node: node, Until: until.UTC()})
 			}
 		}
 	}
 	sortNominations(out)
-	return out
+	return slices.CompactFunc(out, func(a, b snapshot.Nomination) bool {
+		return a.Namespace == b.Namespace && a.Pod == b.Pod && a.UID == b.UID
+	})
 }
 
 // sortNominations orders by pod, then by what holds longest, then by node.

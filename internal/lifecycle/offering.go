@@ -1,6 +1,10 @@
 package lifecycle
 
-import "time"
+import (
+	"time"
+
+	"kerf.sh/kerf/internal/snapshot"
+)
 
 // How long an offer is left alone after EC2 had no capacity for it (Karpenter: 3 minutes,
 // always): it doubles with every failure that comes soon after the one before, because
@@ -15,11 +19,14 @@ const (
 	maxInterruptions   = 32
 )
 
-// Offer names a type in a zone as a capacity type.
+// Offer names a type in a zone as a capacity type. For a shortage, "" is whichever: a quota
+// of spot instances that is used up is the Offer {CapacityType: "spot"}.
 type Offer struct {
 	InstanceType string `json:"instanceType"`
 	Zone         string `json:"zone"`
 	CapacityType string `json:"capacityType"`
+	// ReservationID leaves it to one capacity reservation; "" = whichever.
+	ReservationID string `json:"reservationId,omitempty"`
 }
 
 // Health is what is remembered of an offer.
@@ -91,4 +98,18 @@ func (h Health) Forget() time.Time {
 		}
 	}
 	return end
+}
+
+// Shortages are the offers that are to be left alone at a time. The snapshot sorts them.
+func Shortages(health []Health, now time.Time) []snapshot.Shortage {
+	var out []snapshot.Shortage
+	for i := range health {
+		if h := &health[i]; !h.Available(now) {
+			out = append(out, snapshot.Shortage{
+				InstanceType: h.InstanceType, Zone: h.Zone, CapacityType: h.CapacityType, ReservationID: h.ReservationID,
+				Until: h.Until.UTC(), Code: h.Code,
+			})
+		}
+	}
+	return out
 }

@@ -27,6 +27,17 @@ func UsageOf(capacity snapshot.Resources, price snapshot.Price) Usage {
 	return out
 }
 
+// Resources are the resources of a usage, without nodes and price.
+func (u Usage) Resources() snapshot.Resources {
+	var out snapshot.Resources
+	for _, name := range u.Names() {
+		if name != snapshot.Nodes && name != Price {
+			out = out.With(name, u[name])
+		}
+	}
+	return out
+}
+
 // Max is the larger of both by name: what a node reserves while it may still become
 // one of several offers.
 func (u Usage) Max(o Usage) Usage {
