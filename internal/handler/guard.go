@@ -9,6 +9,9 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
+// ourGroup is the API group of the classes that are ours.
+const ourGroup = "karpenter.k8s.aws"
+
 const (
 	// KarpenterLease is the name of the Lease under which Karpenter elects its leader.
 	KarpenterLease = "karpenter-leader-election"
@@ -17,24 +20,23 @@ const (
 	karpenterFresh = time.Minute
 )
 
-// Alive finds the Lease by which Karpenter runs: one that somebody holds and renewed within
-// the last minute. nil = it does not run.
-func Alive(leases []api.LeaseState, now time.Time) *api.LeaseState {
-	for i := range leases {
-		if l := &leases[i]; l.Holder != "" && now.Sub(l.Renewed) < karpenterFresh {
-			return l
+// Alive reports whether Karpenter runs, and as whom: somebody holds one of its Leases and
+// renewed it within the last minute.
+func Alive(leases []api.LeaseState, now time.Time) (holder string, alive bool) {
+	for _, l := range leases {
+		if l.Holder != "" && now.Sub(l.Renewed) < karpenterFresh {
+			return l.Namespace + "/" + l.Holder, true
 		}
 	}
-	return nil
+	return "", false
 }
 
 // KarpenterError says that Karpenter runs on the cluster: two that launch and remove nodes
 // for the same pods would undo each other's work, so Kerf changes nothing.
-type KarpenterError struct{ Lease api.LeaseState }
+type KarpenterError struct{ Holder string }
 
 func (e *KarpenterError) Error() string {
-	return fmt.Sprintf("Karpenter runs on this cluster (lease %s/%s, held by %s, renewed at %s): nothing is changed until it stops; scale its Deployment to 0 to let Kerf take over",
-		e.Lease.Namespace, e.Lease.Name, e.Lease.Holder, e.Lease.Renewed.UTC().Format(time.RFC3339))
+	return "Karpenter runs in this cluster (" + e.Holder + "): nothing is changed until it stops; scale its Deployment to 0 to let Kerf take over"
 }
 
 // Guard is asked before anything is changed: a *KarpenterError when Karpenter runs, or why
@@ -44,8 +46,8 @@ func Guard(ctx context.Context, c Cluster, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("find out whether Karpenter runs: %w", err)
 	}
-	if l := Alive(leases, now); l != nil {
-		return &KarpenterError{Lease: *l}
+	if holder, alive := Alive(leases, now); alive {
+		return &KarpenterError{Holder: holder}
 	}
 	return nil
 }
@@ -53,4 +55,4 @@ func Guard(ctx context.Context, c Cluster, now time.Time) error {
 // Ours reports whether a class is one that Kerf launches for. EKS Auto Mode has NodePools
 // and NodeClaims of the same kinds with classes of its own (eks.amazonaws.com): for us they
 // do not exist.
-func Ours(ref snapshot.ClassRef) bool { return ref.Group == "karpenter.k8s.aws" }
+func Ours(ref snapshot.ClassRef) bool { return ref.Group == ourGroup }
