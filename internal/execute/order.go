@@ -173,7 +173,7 @@ func (o *Order) offerLabels(pool string, class Class, offer plan.Offer) map[stri
 func OfferLabels(t *catalog.Resolved, class *nodeclass.Resolved, zone, capacityType, reservation string) map[string]string {
 	out := map[string]string{}
 	if t != nil {
-		maps.Copy(out, t.Labels)
+		t.CopyLabels(out)
 	}
 	out[catalog.LabelZone], out[catalog.LabelCapacityType] = zone, capacityType
 	if class != nil {
