@@ -37,23 +37,13 @@ func (c *Client) feed(ctx context.Context, f *kube.Feed) error {
 	defer cancel()
 	got := make([]outcome, len(kinds))
 	last := len(kinds) - 1 // pods
-	var group sync.WaitGroup
-	slots := make(chan struct{}, c.opts.Parallel)
 	read := func(i int) {
 		got[i] = c.list(ctx, &kinds[i], f)
 		if err := got[i].err; errors.Is(err, ErrUnauthorized) || err != nil && kinds[i].need == vital {
 			cancel() // what the others still read is of no use
 		}
 	}
-	for i := range last {
-		group.Add(1)
-		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots; group.Done() }()
-			read(i)
-		}()
-	}
-	group.Wait()
+	parallel(last, c.opts.Parallel, read)
 	if ctx.Err() == nil {
 		read(last)
 	}
@@ -69,6 +59,21 @@ func (c *Client) feed(ctx context.Context, f *kube.Feed) error {
 		f.Incomplete(why)
 	}
 	return nil
+}
+
+// parallel runs f for 0 to n-1, a few at a time.
+func parallel(n, most int, f func(i int)) {
+	var group sync.WaitGroup
+	slots := make(chan struct{}, most)
+	for i := range n {
+		group.Add(1)
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots; group.Done() }()
+			f(i)
+		}()
+	}
+	group.Wait()
 }
 
 // fatal is the error that says most about why there is no snapshot, nil if there is one.
