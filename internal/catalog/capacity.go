@@ -106,7 +106,7 @@ func kubeReserved(t *InstanceType, pods int64) snapshot.Resources {
 // KubeReserved is what the kubelet of a node of the type keeps for itself where the class
 // does not say (spec.kubelet.kubeReserved): the node has to be started with it, so that
 // its allocatable is the one that was planned with.
-func (r *Resolved) KubeReserved() snapshot.Resources { return kubeReserved(r.Type, r.Capacity.Pods) }
+func (r *Resolved) KubeReserved() snapshot.Resources { return kubeReserved(r.Type, r.MaxPods()) }
 
 // reservedResources are the resources that reservations take from.
 var reservedResources = [...]string{snapshot.CPU, snapshot.EphemeralStorage, snapshot.Memory}

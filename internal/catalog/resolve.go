@@ -25,6 +25,9 @@ type Resolved struct {
 	Exotic bool
 	// Unusable says why no node of the type can exist under the class; "" = usable.
 	Unusable string
+	// Computed is what Capacity and Allocatable were before a node of the type turned out to
+	// have something else (Learn); nil = they are what is computed.
+	Computed *Size
 }
 
 // Resolve computes capacity, allocatable and labels of every type under a class.

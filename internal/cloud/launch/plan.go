@@ -36,7 +36,7 @@ type Type struct {
 func TypeOf(r *catalog.Resolved) Type {
 	reserved := r.KubeReserved()
 	out := Type{
-		Name: r.Type.Name, ImageID: r.Image, MaxPods: r.Capacity.Pods, EFA: int32(min(r.Capacity.Get(catalog.EFA), math.MaxInt32)),
+		Name: r.Type.Name, ImageID: r.Image, MaxPods: r.MaxPods(), EFA: int32(min(r.Capacity.Get(catalog.EFA), math.MaxInt32)),
 		KubeReserved: map[string]string{},
 	}
 	for _, name := range []string{snapshot.CPU, snapshot.Memory, snapshot.EphemeralStorage} {
