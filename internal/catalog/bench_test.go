@@ -28,19 +28,6 @@ func BenchmarkResolve(b *testing.B) {
 	}
 }
 
-// BenchmarkResolveFirst is the first one of a process: labels are made.
-func BenchmarkResolveFirst(b *testing.B) {
-	c := *Default()
-	c.labels = nil
-	class := &snapshot.NodeClass{Name: "default", AMIAlias: "al2023@latest"}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := c.Resolve(class, snapshot.DefaultSettings()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // BenchmarkParse reads a catalogue file of every type.
 func BenchmarkParse(b *testing.B) {
 	data, err := Default().Format()

@@ -13,8 +13,6 @@ type Catalog struct {
 	Zones []string
 	// Commitments are Savings Plans and reserved instances.
 	Commitments []Commitment
-
-	labels *labelCache // nil: labels are computed each time
 }
 
 // InstanceType is a type as EC2 describes it; nothing here depends on a NodeClass.

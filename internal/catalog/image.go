@@ -31,31 +31,31 @@ func newImages(class *snapshot.NodeClass) ([]imageModel, []Problem) {
 
 // boots is requirements.Set.MatchesLabels without its explanation, which costs
 // more than everything else that is done for a type.
-func (m *imageModel) boots(labels map[string]string) bool {
+func (m *imageModel) boots(t *Resolved) bool {
 	for r := range m.needs.All() {
-		if v, ok := labels[r.Key()]; ok && !r.Has(v) || !ok && !r.AllowsAbsent() {
+		if v, ok := t.Label(r.Key()); ok && !r.Has(v) || !ok && !r.AllowsAbsent() {
 			return false
 		}
 	}
 	return true
 }
 
-// image returns the first image that a type of these labels can boot. A class
+// image returns the first image that a type can boot. A class
 // that has images but none for a type rules the type out.
-func (m *classModel) image(labels map[string]string) (id, unusable string) {
+func (m *classModel) image(t *Resolved) (id, unusable string) {
 	if len(m.images) == 0 {
 		return "", ""
 	}
 	for i := range m.images {
-		if m.images[i].boots(labels) {
+		if m.images[i].boots(t) {
 			return m.images[i].id, ""
 		}
 	}
-	what := labels[LabelArch]
-	if gpu := labels[LabelGPUName]; gpu != "" {
+	what, _ := t.Label(LabelArch)
+	if gpu, _ := t.Label(LabelGPUName); gpu != "" {
 		what += ", " + LabelGPUName + " " + gpu
 	}
-	if accelerator := labels[LabelAcceleratorName]; accelerator != "" {
+	if accelerator, _ := t.Label(LabelAcceleratorName); accelerator != "" {
 		what += ", " + LabelAcceleratorName + " " + accelerator
 	}
 	return "", "no image of the class is for it (" + what + ")"

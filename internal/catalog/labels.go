@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -82,64 +83,153 @@ const (
 	PrivateIPv4Address = "vpc.amazonaws.com/PrivateIPv4Address"
 )
 
-// labels returns the single-valued labels of a linux or windows node of a type.
-// An attribute that is unknown has no label (Karpenter: DoesNotExist); labels
-// that the catalogue gives as such win over derived ones.
-func (t *InstanceType) labels(region, os, windowsBuild string) map[string]string {
-	m := make(map[string]string, 26+len(t.Labels))
-	set := func(key, value string) {
-		if value != "" {
-			m[key] = value
+// labelScope is what labels of a type depend on beside the type.
+type labelScope struct{ region, os, windowsBuild string }
+
+// derivedLabels are the labels that follow from the figures of a type.
+var derivedLabels = [...]string{
+	LabelInstanceType, LabelArch, LabelOS, LabelWindowsBuild, LabelRegion,
+	LabelCategory, LabelGeneration, LabelFamily, LabelSize, LabelFlex,
+	LabelCPU, LabelMemory, LabelClockMHz, LabelEBSBandwidth, LabelNetworkBandwidth, LabelLocalNVMe,
+	LabelCPUManufacturer, LabelEncryption, LabelHypervisor,
+	LabelGPUName, LabelGPUManufacturer, LabelGPUCount, LabelGPUMemory,
+	LabelAcceleratorName, LabelAcceleratorManufacturer, LabelAcceleratorCount,
+}
+
+// Label is the value of one label of a node of the type, and whether the node has it.
+// Labels are single-valued; zone, zone id, capacity type and tenancy are left out, because
+// offerings decide them.
+//
+// An attribute that is unknown has no label (Karpenter: DoesNotExist); labels that the
+// catalogue gives as such win over derived ones.
+func (r *Resolved) Label(key string) (string, bool) {
+	if v, ok := r.Type.Labels[key]; ok {
+		return v, true
+	}
+	return r.Type.derived(key, r.labelScope())
+}
+
+// Labels are all labels of a node of the type, in a map of its own.
+func (r *Resolved) Labels() map[string]string {
+	m := make(map[string]string, len(derivedLabels)+len(r.Type.Labels))
+	r.CopyLabels(m)
+	return m
+}
+
+// CopyLabels writes all labels of a node of the type into a map.
+func (r *Resolved) CopyLabels(to map[string]string) {
+	in := r.labelScope()
+	for _, key := range derivedLabels {
+		if v, ok := r.Type.derived(key, in); ok {
+			to[key] = v
 		}
 	}
-	number := func(key string, v int64) {
-		if v > 0 {
-			m[key] = strconv.FormatInt(v, 10)
-		}
-	}
-	m[LabelInstanceType] = t.Name
-	m[LabelArch] = t.Arch
-	m[LabelOS] = os
-	set(LabelWindowsBuild, windowsBuild)
-	set(LabelRegion, region)
+	maps.Copy(to, r.Type.Labels)
+}
 
-	family, size, _ := strings.Cut(t.Name, ".")
-	category, generation := splitFamily(family)
-	set(LabelFamily, family)
-	set(LabelSize, size)
-	set(LabelCategory, category)
-	set(LabelGeneration, generation)
-	m[LabelFlex] = strconv.FormatBool(strings.Contains(family, "-flex"))
-
-	number(LabelCPU, t.VCPU)
-	number(LabelMemory, t.MemoryMiB)
-	number(LabelClockMHz, t.ClockMHz)
-	number(LabelEBSBandwidth, t.EBSMbps)
-	number(LabelNetworkBandwidth, t.NetworkMbps)
-	number(LabelLocalNVMe, t.LocalNVMeGB)
-	set(LabelCPUManufacturer, kebab(t.CPUManufacturer))
-	set(LabelEncryption, t.Encryption)
-	if t.Hypervisor != "" || strings.HasPrefix(size, "metal") {
-		m[LabelHypervisor] = t.Hypervisor // metal: present and empty
+// labelScope is empty for a type that no catalogue has resolved.
+func (r *Resolved) labelScope() *labelScope {
+	if r.scope == nil {
+		return &labelScope{}
 	}
-	// Several entries cannot be said in one value: no label at all.
+	return r.scope
+}
+
+// derived is a label that follows from the figures of the type.
+func (t *InstanceType) derived(key string, in *labelScope) (string, bool) {
+	switch key {
+	case LabelInstanceType:
+		return t.Name, true
+	case LabelArch:
+		return t.Arch, true
+	case LabelOS:
+		return in.os, true
+	case LabelWindowsBuild:
+		return known(in.windowsBuild)
+	case LabelRegion:
+		return known(in.region)
+	case LabelFamily:
+		return known(t.family())
+	case LabelSize:
+		return known(t.size())
+	case LabelCategory:
+		category, _ := splitFamily(t.family())
+		return known(category)
+	case LabelGeneration:
+		_, generation := splitFamily(t.family())
+		return known(generation)
+	case LabelFlex:
+		return strconv.FormatBool(strings.Contains(t.family(), "-flex")), true
+	case LabelCPU:
+		return positive(t.VCPU)
+	case LabelMemory:
+		return positive(t.MemoryMiB)
+	case LabelClockMHz:
+		return positive(t.ClockMHz)
+	case LabelEBSBandwidth:
+		return positive(t.EBSMbps)
+	case LabelNetworkBandwidth:
+		return positive(t.NetworkMbps)
+	case LabelLocalNVMe:
+		return positive(t.LocalNVMeGB)
+	case LabelCPUManufacturer:
+		return known(kebab(t.CPUManufacturer))
+	case LabelEncryption:
+		return known(t.Encryption)
+	case LabelHypervisor: // metal: present and empty
+		return t.Hypervisor, t.Hypervisor != "" || strings.HasPrefix(t.size(), "metal")
+	}
+	return t.deviceLabel(key)
+}
+
+// deviceLabel is a label about GPUs or accelerators. Several entries cannot be said in one
+// value: then there is no label at all.
+func (t *InstanceType) deviceLabel(key string) (string, bool) {
 	if len(t.GPUs) == 1 {
-		g := t.GPUs[0]
-		set(LabelGPUName, kebab(g.Name))
-		set(LabelGPUManufacturer, kebab(g.Manufacturer))
-		m[LabelGPUCount] = strconv.FormatInt(g.Count, 10) // 0 for shares of a GPU
-		number(LabelGPUMemory, g.MemoryMiB)
+		g := &t.GPUs[0]
+		switch key {
+		case LabelGPUName:
+			return known(kebab(g.Name))
+		case LabelGPUManufacturer:
+			return known(kebab(g.Manufacturer))
+		case LabelGPUCount:
+			return strconv.FormatInt(g.Count, 10), true // 0 for shares of a GPU
+		case LabelGPUMemory:
+			return positive(g.MemoryMiB)
+		}
 	}
 	if len(t.Accelerators) == 1 {
-		a := t.Accelerators[0]
-		set(LabelAcceleratorName, kebab(a.Name))
-		set(LabelAcceleratorManufacturer, kebab(a.Manufacturer))
-		m[LabelAcceleratorCount] = strconv.FormatInt(a.Count, 10)
+		a := &t.Accelerators[0]
+		switch key {
+		case LabelAcceleratorName:
+			return known(kebab(a.Name))
+		case LabelAcceleratorManufacturer:
+			return known(kebab(a.Manufacturer))
+		case LabelAcceleratorCount:
+			return strconv.FormatInt(a.Count, 10), true
+		}
 	}
-	for k, v := range t.Labels {
-		m[k] = v
+	return "", false
+}
+
+func known(v string) (string, bool) { return v, v != "" }
+
+func positive(v int64) (string, bool) {
+	if v <= 0 {
+		return "", false
 	}
-	return m
+	return strconv.FormatInt(v, 10), true
+}
+
+// family is what comes before the first dot of the name, size what comes after it.
+func (t *InstanceType) family() string {
+	family, _, _ := strings.Cut(t.Name, ".")
+	return family
+}
+
+func (t *InstanceType) size() string {
+	_, size, _ := strings.Cut(t.Name, ".")
+	return size
 }
 
 // splitFamily splits "c7gn" into ("c", "7") and "u-6tb1" into ("u", "1").

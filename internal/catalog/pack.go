@@ -133,7 +133,6 @@ func Unpack(data []byte) (*Catalog, error) {
 	if r.bad || r.rest != "" {
 		return nil, fmt.Errorf("unpack catalogue: %w", errTable)
 	}
-	c.keepLabels()
 	return c, nil
 }
 

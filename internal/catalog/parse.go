@@ -65,7 +65,6 @@ func Parse(data []byte) (*Catalog, error) {
 		}
 		c.Commitments = append(c.Commitments, m)
 	}
-	c.keepLabels()
 	return c, nil
 }
 

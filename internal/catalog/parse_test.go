@@ -14,8 +14,6 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-var ignoreCache = cmpopts.IgnoreUnexported(Catalog{})
-
 func TestParse(t *testing.T) {
 	got, err := Parse([]byte(`{ "region": "us-east-1", "date": "2026-11-01", "instanceTypes": [
 	  { "name": "m7g.xlarge", "arch": "arm64", "vcpu": 4, "memoryMiB": 16384,
@@ -58,7 +56,7 @@ func TestParse(t *testing.T) {
 		},
 		Commitments: []Commitment{{Scope: "m7g", Price: 100_000, Remaining: 4_000_000}},
 	}
-	if diff := cmp.Diff(want, got, ignoreCache, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("catalogue (-want +got):\n%s", diff)
 	}
 }
@@ -189,12 +187,15 @@ func TestFormat(t *testing.T) {
 		}
 		class := &snapshot.NodeClass{Name: "default", AMIAlias: "al2023@latest"}
 		before, after := resolve(t, c, class, snapshot.DefaultSettings()), resolve(t, back, class, snapshot.DefaultSettings())
-		if diff := cmp.Diff(before, after, cmpopts.IgnoreFields(Resolved{}, "Type")); diff != "" {
+		if diff := cmp.Diff(before, after, cmpopts.IgnoreFields(Resolved{}, "Type", "scope")); diff != "" {
 			t.Errorf("%s: resolved figures (-before +after):\n%.2000s", name, diff)
 		}
 		for i := range before {
 			if diff := cmp.Diff(before[i].Type.Offerings, after[i].Type.Offerings, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: offerings:\n%s", before[i].Type.Name, diff)
+			}
+			if diff := cmp.Diff(before[i].Labels(), after[i].Labels()); diff != "" {
+				t.Errorf("%s: labels:\n%s", before[i].Type.Name, diff)
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func differences(t *testing.T, want map[string]published, c *Catalog, class *sna
 				out = append(out, fmt.Sprintf("%s: allocatable %s is %d, published %d", name, resource, got, want))
 			}
 		}
-		labels := maps.Clone(r.Labels)
+		labels := r.Labels()
 		delete(labels, LabelRegion) // not a figure of the type
 		for _, key := range unionOf(slices.Collect(maps.Keys(labels)), slices.Collect(maps.Keys(p.labels))) {
 			got, have := labels[key]

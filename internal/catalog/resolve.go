@@ -15,10 +15,6 @@ type Resolved struct {
 	// Allocatable is what pods and DaemonSets can use. It is empty, so that nothing
 	// fits, when reservations leave nothing.
 	Allocatable snapshot.Resources
-	// Labels are the single-valued labels of a node of the type; zone, zone id,
-	// capacity type and tenancy are left out, because offerings decide them. It
-	// must not be changed.
-	Labels map[string]string
 	// Image is the AMI that a node of it boots; "" when none is resolved.
 	Image string
 	// Exotic types (bare metal, GPUs, accelerators) are for pods that ask for them.
@@ -28,6 +24,8 @@ type Resolved struct {
 	// Computed is what Capacity and Allocatable were before a node of the type turned out to
 	// have something else (Learn); nil = they are what is computed.
 	Computed *Size
+
+	scope *labelScope // of Label
 }
 
 // Resolve computes capacity, allocatable and labels of every type under a class.
@@ -35,16 +33,15 @@ type Resolved struct {
 // and say why. The error is a *ClassError (plan code NodeClassInvalid): the class
 // has impossible values, or its reservations leave nothing on any type.
 //
-// No figure is remembered from one call to the next, because each depends on the
-// whole class and the settings; labels, which depend on the operating system
-// alone, are.
+// Nothing is remembered from one call to the next: figures depend on the whole class and
+// the settings, and labels are made up when they are asked for.
 func (c *Catalog) Resolve(class *snapshot.NodeClass, s snapshot.Settings) ([]Resolved, error) {
 	m, err := newClassModel(class, s)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]Resolved, len(c.Types))
-	labels := c.labelSets(m.family.os, m.family.windowsBuild)
+	scope := &labelScope{region: c.Region, os: m.family.os, windowsBuild: m.family.windowsBuild}
 	shared := extendedSets{}
 	var worst *shortage // of the largest type that reservations use up
 	var worstType string
@@ -52,14 +49,13 @@ func (c *Catalog) Resolve(class *snapshot.NodeClass, s snapshot.Settings) ([]Res
 	for i := range c.Types {
 		t := &c.Types[i]
 		r := &out[i]
-		r.Type = t
+		r.Type, r.scope = t, scope
 		r.Capacity = m.capacity(t, shared)
-		r.Labels = labels[i]
 		r.Exotic = exotic(t)
 		var short *shortage
 		r.Allocatable, short = m.allocatable(r.Capacity, m.overhead(t, r.Capacity))
 		if r.Unusable = m.excludes(t); r.Unusable == "" {
-			r.Image, r.Unusable = m.image(r.Labels)
+			r.Image, r.Unusable = m.image(r)
 		}
 		switch {
 		case r.Unusable != "":

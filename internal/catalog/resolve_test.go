@@ -224,7 +224,7 @@ func TestLabelsOfType(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := resolveOne(t, test.typ, func(k *snapshot.NodeClass, _ *snapshot.Settings) { k.AMIFamily = test.family })
-			if diff := cmp.Diff(test.want, r.Labels); diff != "" {
+			if diff := cmp.Diff(test.want, r.Labels()); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
 		})
@@ -237,35 +237,46 @@ func TestLabelsOfType(t *testing.T) {
 	}
 }
 
-// TestLabelsAreKept: labels are computed once for each operating system, and a
-// catalogue of other types never sees them.
-func TestLabelsAreKept(t *testing.T) {
+// TestLabelsFollowTheClass: labels are those of the class's operating system and of the
+// catalogue that was asked, whatever was asked before.
+func TestLabelsFollowTheClass(t *testing.T) {
 	c := fixture(t)
 	linux := resolve(t, c, &snapshot.NodeClass{Name: "a"}, snapshot.DefaultSettings())
 	windows := resolve(t, c, &snapshot.NodeClass{Name: "b", AMIFamily: FamilyWindows2022}, snapshot.DefaultSettings())
 	again := resolve(t, c, &snapshot.NodeClass{Name: "c", AMIFamily: FamilyBottlerocket}, snapshot.DefaultSettings())
 	for i := range linux {
-		if linux[i].Labels[LabelOS] != Linux || windows[i].Labels[LabelOS] != Windows || again[i].Labels[LabelOS] != Linux {
-			t.Errorf("%s: %s, %s, %s", linux[i].Type.Name, linux[i].Labels[LabelOS], windows[i].Labels[LabelOS], again[i].Labels[LabelOS])
+		for _, of := range []struct {
+			r  *Resolved
+			os string
+		}{{&linux[i], Linux}, {&windows[i], Windows}, {&again[i], Linux}} {
+			if got, ok := of.r.Label(LabelOS); got != of.os || !ok || of.r.Labels()[LabelOS] != of.os {
+				t.Errorf("%s: %q, want %q", of.r.Type.Name, got, of.os)
+			}
 		}
-	}
-	if len(c.labels.sets) != 2 {
-		t.Errorf("labels of %d operating systems are kept, want 2", len(c.labels.sets))
-	}
-	copied := *c
-	copied.Types = slices.DeleteFunc(slices.Clone(c.Types), func(t InstanceType) bool { return strings.HasPrefix(t.Name, "c5") })
-	copied.Region = "elsewhere"
-	for _, r := range resolve(t, &copied, &snapshot.NodeClass{Name: "a"}, snapshot.DefaultSettings()) {
-		if r.Labels[LabelInstanceType] != r.Type.Name || r.Labels[LabelRegion] != "elsewhere" {
-			t.Errorf("%s has the labels %v", r.Type.Name, slices.Sorted(maps.Values(r.Labels)))
-		}
-	}
-	if len(c.labels.sets) != 2 {
-		t.Error("a copy left its labels in the cache of the original")
 	}
 	moved := *c
-	moved.Region = "elsewhere" // the same types
-	if got := resolve(t, &moved, &snapshot.NodeClass{Name: "a"}, snapshot.DefaultSettings())[0].Labels[LabelRegion]; got != "elsewhere" {
-		t.Errorf("region %q after it was changed to elsewhere", got)
+	moved.Types = slices.DeleteFunc(slices.Clone(c.Types), func(t InstanceType) bool { return strings.HasPrefix(t.Name, "c5") })
+	moved.Region = "elsewhere"
+	for _, r := range resolve(t, &moved, &snapshot.NodeClass{Name: "a"}, snapshot.DefaultSettings()) {
+		if l := r.Labels(); l[LabelInstanceType] != r.Type.Name || l[LabelRegion] != "elsewhere" {
+			t.Errorf("%s has the labels %v", r.Type.Name, l)
+		}
+	}
+}
+
+// TestLabelAlone: one label is what all of them say.
+func TestLabelAlone(t *testing.T) {
+	c := fixture(t)
+	c.Types[0].Labels = map[string]string{LabelGeneration: "55", "example.com/rack": "r1", LabelHypervisor: ""}
+	for _, family := range []string{FamilyAL2023, FamilyWindows2025} {
+		for _, r := range resolve(t, c, &snapshot.NodeClass{Name: "a", AMIFamily: family}, snapshot.DefaultSettings()) {
+			all := r.Labels()
+			for _, key := range append(slices.Collect(maps.Keys(all)), append(derivedLabels[:], "example.com/rack", LabelZone, "")...) {
+				v, ok := r.Label(key)
+				if want, has := all[key]; v != want || ok != has {
+					t.Errorf("%s: label %q is %q (%v), among all it is %q (%v)", r.Type.Name, key, v, ok, want, has)
+				}
+			}
+		}
 	}
 }

@@ -30,6 +30,5 @@ func (c *Catalog) WithSpot(f func(instanceType, zone string, onDemand int64) int
 		slices.SortStableFunc(offerings, compareOfferings)
 		t.Offerings = offerings
 	}
-	out.keepLabels()
 	return &out
 }

@@ -92,7 +92,6 @@ func decodeTable(packed []byte) (*Catalog, error) {
 	if r.bad || r.rest != "" {
 		return nil, errTable
 	}
-	c.keepLabels()
 	return c, nil
 }
 

@@ -54,7 +54,7 @@ func typeAllowed(u *universe, typ int32, reqs requirements.Set) bool {
 		case offerKey(r.Key()):
 			onOffer = append(onOffer, r)
 		case u.typeKey(r.Key()):
-			v, ok := u.types[typ].Labels[r.Key()]
+			v, ok := u.types[typ].Label(r.Key())
 			if !satisfied(&r, v, ok) {
 				return false
 			}

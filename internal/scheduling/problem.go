@@ -105,8 +105,9 @@ func (w *World) packTemplate(t *Template) packing.Template {
 			}
 			vec = append(vec, v)
 		}
+		family, _ := r.Label(catalog.LabelFamily)
 		out.Types[i] = packing.Type{
-			Name: r.Type.Name, Family: r.Labels[catalog.LabelFamily],
+			Name: r.Type.Name, Family: family,
 			Alloc: vec[n : n+d : n+d], Capacity: vec[n+d : n+d+l : n+d+l],
 			Exotic: r.Exotic && !pool.named,
 		}

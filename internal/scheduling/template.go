@@ -260,9 +260,7 @@ const (
 func (t *Template) NodeLabels(o int) map[string]string {
 	of := &t.u.offers[t.offers[o]]
 	out := make(map[string]string, len(t.Labels)+32)
-	for k, v := range t.u.types[of.typ].Labels {
-		out[k] = v
-	}
+	t.u.types[of.typ].CopyLabels(out)
 	for _, k := range []string{catalog.LabelZone, catalog.LabelZoneID, catalog.LabelCapacityType, catalog.LabelReservationID, catalog.LabelReservationType} {
 		if v, ok := of.label(k); ok {
 			out[k] = v

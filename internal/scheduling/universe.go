@@ -153,7 +153,7 @@ func (u *universe) typeKey(key string) bool {
 	has, known := u.byKey[key]
 	if !known {
 		for i := range u.types {
-			if _, has = u.types[i].Labels[key]; has {
+			if _, has = u.types[i].Label(key); has {
 				break
 			}
 		}
@@ -172,8 +172,7 @@ func (u *universe) column(key string) *column {
 		c = newColumn(len(u.offers), func(i int) (string, bool) { return u.offers[i].label(key) })
 	} else {
 		c = newColumn(len(u.types), func(i int) (string, bool) {
-			v, ok := u.types[i].Labels[key]
-			return v, ok
+			return u.types[i].Label(key)
 		})
 	}
 	u.cols[key] = c

@@ -150,7 +150,8 @@ func openSize(s *snapshot.Snapshot, c *catalog.Catalog, cl *snapshot.NodeClaim, 
 		for name, n := range change.extra[[2]string{cl.Labels[labelPool], r.Type.Name}] {
 			r.Capacity, r.Allocatable = r.Capacity.With(name, n), r.Allocatable.With(name, n)
 		}
-		all := maps.Clone(r.Labels)
+		ofType := r.Labels()
+		all := maps.Clone(ofType)
 		for k, v := range labels {
 			if _, has := all[k]; !has {
 				all[k] = v
@@ -158,7 +159,7 @@ func openSize(s *snapshot.Snapshot, c *catalog.Catalog, cl *snapshot.NodeClaim, 
 		}
 		ok := labels[labelType] == "" || labels[labelType] == r.Type.Name
 		for _, q := range cl.Requirements {
-			if q.Key == labelType || r.Labels[q.Key] != "" {
+			if q.Key == labelType || ofType[q.Key] != "" {
 				ok = ok && matches(q, all)
 			}
 		}

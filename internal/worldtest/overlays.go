@@ -45,8 +45,9 @@ func overlays(s *snapshot.Snapshot, c *catalog.Catalog) changes {
 				continue
 			}
 			for _, r := range types {
+				ofType := r.Labels()
 				for _, f := range r.Type.Offerings {
-					labels := maps.Clone(r.Labels)
+					labels := maps.Clone(ofType)
 					labels[labelZone], labels[labelCapacity], labels[labelZoneID] = f.Zone, f.CapacityType, f.ZoneID
 					maps.Copy(labels, p.TemplateLabels)
 					labels[labelPool] = p.Name

@@ -122,11 +122,12 @@ func notReady(cs []snapshot.Condition) bool {
 func suppliesOf(s *snapshot.Snapshot, p *snapshot.NodePool, class *snapshot.NodeClass, r *catalog.Resolved) []*Supply {
 	var out []*Supply
 	limits := attachLimits(s, r.Type.Name, r.Type.EBSVolumes(devicesOf(class)))
+	ofType := r.Labels()
 	for _, o := range r.Type.Offerings {
 		if !o.Available || !classHasZone(class, o.Zone) || !reservationOpen(s, class, &o) {
 			continue
 		}
-		labels := maps.Clone(r.Labels)
+		labels := maps.Clone(ofType)
 		labels[labelZone], labels[labelCapacity] = o.Zone, o.CapacityType
 		if o.ZoneID != "" {
 			labels[labelZoneID] = o.ZoneID
@@ -144,7 +145,7 @@ func suppliesOf(s *snapshot.Snapshot, p *snapshot.NodePool, class *snapshot.Node
 		}
 		sup := &Supply{
 			Pool: p, Type: r.Type.Name, Zone: o.Zone, Capacity: o.CapacityType, Price: o.Price, Rank: 1,
-			Labels: labels, Size: r.Capacity, Alloc: r.Allocatable, Exotic: r.Exotic && !names(p, r.Labels),
+			Labels: labels, Size: r.Capacity, Alloc: r.Allocatable, Exotic: r.Exotic && !names(p, ofType),
 			Volumes: limits,
 		}
 		if o.CapacityType == "reserved" {

@@ -32,7 +32,7 @@ func (b *bench) world() (*report.World, error) {
 			return nil, fmt.Errorf("the catalogue has no type %s", name)
 		}
 		t := &b.market.Types[i]
-		types = append(types, workload.NodeType{Name: name, Labels: t.Labels, Capacity: t.Capacity, Allocatable: t.Allocatable})
+		types = append(types, workload.NodeType{Name: name, Labels: t.Labels(), Capacity: t.Capacity, Allocatable: t.Allocatable})
 	}
 	running := workload.Running(types, worldNodes, worldUse, worldSeed)
 	s := workload.Snapshot(workload.Named(workload.MixedWeb, worldPending), false, 0)

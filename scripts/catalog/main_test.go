@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/snapshot"
@@ -65,8 +66,11 @@ func TestConvert(t *testing.T) {
 		if diff := cmp.Diff(onDemand, r.Type.Offerings); diff != "" {
 			t.Errorf("%s: offerings (-embedded +converted):\n%s", name, diff)
 		}
+		if diff := cmp.Diff(e.Labels(), r.Labels()); diff != "" {
+			t.Errorf("%s: labels (-embedded +converted):\n%s", name, diff)
+		}
 		e.Type, r.Type = nil, nil
-		if diff := cmp.Diff(e, r); diff != "" {
+		if diff := cmp.Diff(e, r, cmpopts.IgnoreUnexported(catalog.Resolved{})); diff != "" {
 			t.Errorf("%s (-embedded +converted):\n%s", name, diff)
 		}
 	}

@@ -74,7 +74,7 @@ func instanceType(t *catalog.Resolved) *cloudprovider.InstanceType {
 		absent(catalog.LabelReservationID), absent(catalog.LabelReservationType), absent(catalog.LabelReservationInterruptible),
 	)
 	for _, key := range typeLabels {
-		if v, ok := t.Labels[key]; ok {
+		if v, ok := t.Label(key); ok {
 			reqs.Add(in(key, v))
 		} else {
 			reqs.Add(absent(key))

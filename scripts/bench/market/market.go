@@ -163,12 +163,13 @@ func (v View) InZone(zone string) []bound.Column {
 
 // allows says what the requirements of workload.Pool mean.
 func allows(v Variant, t *catalog.Resolved) bool {
-	switch t.Labels["karpenter.k8s.aws/instance-category"] {
+	labels := t.Labels()
+	switch labels["karpenter.k8s.aws/instance-category"] {
 	case "c", "m", "r":
 	default:
 		return false
 	}
-	generation, err := strconv.Atoi(t.Labels["karpenter.k8s.aws/instance-generation"])
+	generation, err := strconv.Atoi(labels["karpenter.k8s.aws/instance-generation"])
 	return err == nil && generation > 2 && (v.CapVCPU == 0 || t.Type.VCPU <= int64(v.CapVCPU)) &&
 		(t.Type.Arch == "amd64" || t.Type.Arch == "arm64")
 }
