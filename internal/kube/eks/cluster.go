@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -30,6 +31,23 @@ type Cluster struct {
 	// API_AND_CONFIG_MAP or CONFIG_MAP.
 	Public, Private bool
 	AuthMode        string
+	// ServiceCIDR are the addresses of Services, of the family that IPv6 tells.
+	ServiceCIDR string
+	IPv6        bool
+}
+
+// DNS is the address of the cluster's DNS: EKS gives it the tenth of ServiceCIDR. It is ""
+// where that is not known.
+func (c *Cluster) DNS() string {
+	net, err := netip.ParsePrefix(c.ServiceCIDR)
+	if err != nil {
+		return ""
+	}
+	a := net.Masked().Addr()
+	for range 10 {
+		a = a.Next()
+	}
+	return a.String()
 }
 
 // Describe finds a cluster. One that has no API server yet, or none any more, is an error.
@@ -69,6 +87,12 @@ func clusterOf(in *types.Cluster) (*Cluster, error) {
 	}
 	if v := in.ResourcesVpcConfig; v != nil {
 		c.Public, c.Private = v.EndpointPublicAccess, v.EndpointPrivateAccess
+	}
+	if n := in.KubernetesNetworkConfig; n != nil {
+		c.ServiceCIDR = aws.ToString(n.ServiceIpv4Cidr)
+		if c.IPv6 = n.IpFamily == types.IpFamilyIpv6; c.IPv6 {
+			c.ServiceCIDR = aws.ToString(n.ServiceIpv6Cidr)
+		}
 	}
 	if a := in.AccessConfig; a != nil {
 		c.AuthMode = string(a.AuthenticationMode)

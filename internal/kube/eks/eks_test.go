@@ -247,12 +247,22 @@ func (d *described) DescribeCluster(_ context.Context, in *awseks.DescribeCluste
 
 var _ API = (*awseks.Client)(nil)
 
+// TestDNS: the tenth address of the range, of either family.
+func TestDNS(t *testing.T) {
+	for cidr, want := range map[string]string{"172.20.0.0/16": "172.20.0.10", "10.100.0.7/16": "10.100.0.10", "fd30:1:2::/108": "fd30:1:2::a", "": "", "x": ""} {
+		if got := (&Cluster{ServiceCIDR: cidr}).DNS(); got != want {
+			t.Errorf("%q: %q, want %q", cidr, got, want)
+		}
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}))
 	good := func(change func(*types.Cluster)) *types.Cluster {
 		c := &types.Cluster{Name: aws.String("prod"), Endpoint: aws.String("https://a.eks.amazonaws.com"), Version: aws.String("1.36"), Status: types.ClusterStatusActive,
 			CertificateAuthority: &types.Certificate{Data: aws.String(base64.StdEncoding.EncodeToString([]byte(ca)))},
-			ResourcesVpcConfig:   &types.VpcConfigResponse{EndpointPrivateAccess: true}, AccessConfig: &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeApi}}
+			ResourcesVpcConfig:   &types.VpcConfigResponse{EndpointPrivateAccess: true}, AccessConfig: &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeApi},
+			KubernetesNetworkConfig: &types.KubernetesNetworkConfigResponse{IpFamily: types.IpFamilyIpv4, ServiceIpv4Cidr: aws.String("172.20.0.0/16")}}
 		change(c)
 		return c
 	}
@@ -261,7 +271,7 @@ func TestDescribe(t *testing.T) {
 	if err != nil || d.name != "prod" {
 		t.Fatal(d.name, err)
 	}
-	want := &Cluster{Name: "prod", Endpoint: "https://a.eks.amazonaws.com", Version: "1.36", CA: []byte(ca), Private: true, AuthMode: "API"}
+	want := &Cluster{Name: "prod", Endpoint: "https://a.eks.amazonaws.com", Version: "1.36", CA: []byte(ca), Private: true, AuthMode: "API", ServiceCIDR: "172.20.0.0/16"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
