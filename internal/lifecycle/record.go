@@ -115,6 +115,8 @@ type Record struct {
 	// not show the NodeClaim, or the instance: absence is believed when it is repeated.
 	ObjectGone   Absence `json:"objectGone"`
 	InstanceGone Absence `json:"instanceGone"`
+	// NodeGone counts them for the Node, once it has joined.
+	NodeGone Absence `json:"nodeGone"`
 	// Tagged: the instance has got the tags of a registered node.
 	Tagged bool `json:"tagged,omitempty"`
 	// Shown says what its NodeClaim was last made to say of it: a hash, "" = nothing yet.

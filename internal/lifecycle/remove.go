@@ -54,6 +54,10 @@ func (s *step) removal() (reason, message string) {
 			return ReasonDeleted, "the Node " + n.Name + " was deleted"
 		}
 	}
+	if r.NodeGone.Count >= GoneCount && s.now.Sub(r.NodeGone.Since) >= NodeGoneFor {
+		// Somebody took its finalizer off: nothing can run on the machine any more.
+		return ReasonDeleted, "the Node " + r.Node + " is not there any more"
+	}
 	if i := s.o.Instance; i != nil && i.ID == r.Instance.ID && r.Instance.ID != "" && (i.State == "terminated" || i.State == "shutting-down") {
 		return ReasonInstanceTerminated, "instance " + i.ID + " is " + i.State
 	}

@@ -30,6 +30,8 @@ const (
 	// in a row, over so long, did not show it.
 	GoneCount = 2
 	GoneFor   = 10 * time.Second
+	// NodeGoneFor is the same for a Node: a kubelet that starts again brings its own back.
+	NodeGoneFor = time.Minute
 	// pollFast and pollSlow are the times between looks while a node joins, or ends, and
 	// while it waits for its pods.
 	pollFast = 5 * time.Second
@@ -202,6 +204,9 @@ func (s *step) absences() {
 	}
 	if r.Instance.ID == "" {
 		return
+	}
+	if r.Node != "" && (len(s.o.Nodes) > 0 || s.o.NodesComplete) {
+		r.NodeGone = r.NodeGone.Seen(len(s.o.Nodes) > 0, s.now)
 	}
 	there = s.o.Instance != nil && s.o.Instance.ID == r.Instance.ID
 	// While it is young, EC2 may not have heard of it: that says nothing, later either.
