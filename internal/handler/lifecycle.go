@@ -20,6 +20,8 @@ const (
 	// pollMin and pollMax bound the time between two looks: a tenth of the time that
 	// something has waited, so that what takes long is looked at seldom.
 	pollMin, pollMax = 5 * time.Second, time.Minute
+	// overdue is how late a message of the chain is when it counts as lost.
+	overdue = time.Minute
 	// margin is kept back at the end of an invocation: nothing is begun in it.
 	margin = 10 * time.Second
 	// together is how many records go on at once; between two lots the time is looked at.
@@ -93,15 +95,26 @@ func (h *Lifecycle) Handle(ctx context.Context, w lifecycle.Work) error {
 // Kick sees to it that somebody looks after what is in flight, within kickDelay. It may be
 // called whenever something was launched or has to go: a chain that is running gets no
 // second one, one that has stopped is started, one that waits long is hurried.
-func (h *Lifecycle) Kick(ctx context.Context) error {
+func (h *Lifecycle) Kick(ctx context.Context) error { return h.start(ctx, kickDelay) }
+
+// Ensure starts the chain if it has stopped, and leaves it alone if it has not.
+func (h *Lifecycle) Ensure(ctx context.Context) error { return h.start(ctx, 2*pollMax) }
+
+// start starts a chain whose next message is not due between now, or a little ago, and a
+// time from now.
+func (h *Lifecycle) start(ctx context.Context, within time.Duration) error {
+	late := time.Duration(0)
+	if within > kickDelay {
+		late = overdue
+	}
 	for try := 0; ; try++ {
 		c, note, err := readNote[chain](ctx, h.Memory, chainNote)
 		if err != nil {
 			return fmt.Errorf("start looking after nodes: %w", err)
 		}
 		now := h.Now()
-		// A message that is due already may be at work on what was there before.
-		if c.NextAt.After(now) && !c.NextAt.After(now.Add(kickDelay)) {
+		// For a hurry, a message that is due already may be at work on what was there before.
+		if c.NextAt.After(now.Add(-late)) && !c.NextAt.After(now.Add(within)) {
 			return nil
 		}
 		c.Step++

@@ -1,0 +1,314 @@
+package handler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"kerf.sh/kerf/internal/cloud/launch"
+	"kerf.sh/kerf/internal/execute"
+	"kerf.sh/kerf/internal/kube/api"
+	"kerf.sh/kerf/internal/lifecycle"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// Housekeeping looks once a minute for what no message tells: things that people did,
+// things that got lost, things that nobody needs any more.
+type Housekeeping struct {
+	Memory   Memory
+	Cluster  Cluster
+	Executor *execute.Executor
+	// Lifecycle looks after what is found.
+	Lifecycle *Lifecycle
+	// Cluster's name, as instances and templates are tagged with it.
+	ClusterName string
+	// Price is what an instance costs by the catalogue, for nodes that were there before
+	// Kerf; nil = it is not known.
+	Price func(ctx context.Context, in lifecycle.Instance) snapshot.Price
+	Now   func() time.Time
+	// Instance tells this function apart in Events.
+	Instance string
+
+	told told
+}
+
+// HousekeepingReport is what one round came to.
+type HousekeepingReport struct {
+	// Refused says why nothing was done.
+	Refused string
+	// Adopted are claims that got a record, Released NodeClaims that were let go of because
+	// nothing stands behind them.
+	Adopted, Released []string
+	// Due are claims that something happened to; somebody looks after them now.
+	Due []string
+	// Orphans are instances that nobody owns, Ended those of them that were terminated.
+	Orphans, Ended []string
+	// Templates are launch templates that were deleted.
+	Templates []string
+	// Corrections are usages of pools that were not what the records add up to.
+	Corrections []lifecycle.Correction
+	// Incomplete names what could not be read: nothing was concluded from its absence.
+	Incomplete []string
+	Problems   []string
+}
+
+func (r *HousekeepingReport) problem(what string, err error) {
+	if err != nil {
+		r.Problems = append(r.Problems, what+": "+err.Error())
+	}
+}
+
+// found is what a round reads, in the order in which it is safe to conclude from: what
+// exists first, then what is known of it.
+type found struct {
+	claims    []api.Meta
+	nodes     []api.Meta
+	instances []launch.Described
+	attempts  []lifecycle.Attempt
+	records   []lifecycle.Record
+
+	claimsWhole, nodesWhole, instancesWhole bool
+
+	byClaim    map[string]*lifecycle.Record
+	byInstance map[string]*lifecycle.Record
+}
+
+// Run is one round. Everything in it may be done twice, and by several at once. The error
+// is one of the ledger, or says that the cluster does not accept who we are.
+func (h *Housekeeping) Run(ctx context.Context) (rep HousekeepingReport, err error) {
+	meta, err := h.Memory.Open(ctx)
+	if err != nil {
+		return rep, fmt.Errorf("housekeeping: %w", err)
+	}
+	if meta.Mode != lifecycle.Normal {
+		return h.Recover(ctx)
+	}
+	err = Guard(ctx, h.Cluster, h.Now())
+	var karpenter *KarpenterError
+	if errors.As(err, &karpenter) {
+		rep.Refused = karpenter.Error()
+		return rep, nil
+	}
+	if err != nil {
+		return rep, fmt.Errorf("housekeeping: %w", err)
+	}
+	f, err := h.read(ctx, &rep)
+	if err != nil {
+		return rep, fmt.Errorf("housekeeping: %w", err)
+	}
+	if err := h.strangers(ctx, f, &rep); err != nil {
+		return rep, fmt.Errorf("housekeeping: %w", err)
+	}
+	h.orphans(ctx, f, &rep)
+	h.renominate(ctx, f, &rep)
+	flying := h.due(ctx, f, &rep)
+	h.openNodes(ctx, f, &rep)
+	h.templates(ctx, f, &rep)
+	rep.Corrections, err = h.Memory.Recount(ctx)
+	rep.problem("recount what pools use", err)
+	err = nil
+	switch {
+	case len(rep.Due)+len(rep.Adopted) > 0:
+		err = h.Lifecycle.Kick(ctx)
+	case flying:
+		err = h.Lifecycle.Ensure(ctx)
+	}
+	if err != nil {
+		return rep, fmt.Errorf("housekeeping: %w", err)
+	}
+	return rep, nil
+}
+
+// read reads what exists before what is known of it: an object whose record is not found
+// then has none.
+func (h *Housekeeping) read(ctx context.Context, rep *HousekeepingReport) (*found, error) {
+	f := &found{byClaim: map[string]*lifecycle.Record{}, byInstance: map[string]*lifecycle.Record{}}
+	var err error
+	incomplete := func(what string, err error) bool {
+		if err != nil {
+			rep.Incomplete = append(rep.Incomplete, what+": "+err.Error())
+		}
+		return err == nil
+	}
+	f.claims, err = h.Cluster.Metadata(ctx, "NodeClaim")
+	if f.claimsWhole = incomplete("list nodeclaims", err); errors.Is(err, api.ErrUnauthorized) {
+		return nil, err
+	}
+	f.nodes, err = h.Cluster.Metadata(ctx, "Node")
+	f.nodesWhole = incomplete("list nodes", err)
+	f.instances, err = h.Executor.Cloud.List(ctx, h.ClusterName)
+	f.instancesWhole = incomplete("list instances", err)
+	if f.attempts, err = h.Memory.Attempts(ctx); err != nil {
+		return nil, err
+	}
+	if f.records, err = h.Memory.Records(ctx); err != nil {
+		return nil, err
+	}
+	f.index()
+	// Lists that show nothing of much that is known are not believed.
+	live := 0
+	for i := range f.records {
+		if r := &f.records[i]; r.Phase.Live() && r.Node != "" && r.UID != "" {
+			live++
+		}
+	}
+	for _, x := range []struct {
+		what  string
+		n     int
+		whole *bool
+	}{{"nodeclaims", len(f.claims), &f.claimsWhole}, {"nodes", len(f.nodes), &f.nodesWhole}, {"instances", len(f.instances), &f.instancesWhole}} {
+		if x.n == 0 && *x.whole && live >= implausible {
+			*x.whole = false
+			rep.Incomplete = append(rep.Incomplete, fmt.Sprintf("list %s: none are shown, and %d are known: that is not believed", x.what, live))
+		}
+	}
+	return f, nil
+}
+
+func (f *found) index() {
+	clear(f.byClaim)
+	clear(f.byInstance)
+	for i := range f.records {
+		r := &f.records[i]
+		f.byClaim[r.Claim] = r
+		if r.Instance.ID != "" {
+			f.byInstance[r.Instance.ID] = r
+		}
+	}
+}
+
+// due finds nodes that something happened to, and reports whether anything is in flight that
+// somebody has to look after.
+func (h *Housekeeping) due(ctx context.Context, f *found, rep *HousekeepingReport) (flying bool) {
+	now := h.Now()
+	claims := map[string]*api.Meta{}
+	for i := range f.claims {
+		claims[f.claims[i].Name] = &f.claims[i]
+	}
+	nodes := map[string]*api.Meta{}
+	for i := range f.nodes {
+		nodes[f.nodes[i].Name] = &f.nodes[i]
+	}
+	there := map[string]bool{}
+	for i := range f.instances {
+		there[f.instances[i].ID] = !f.instances[i].Gone()
+	}
+	for i := range f.attempts {
+		flying = flying || f.attempts[i].State != lifecycle.Settled
+	}
+	var mark []lifecycle.Change
+	for i := range f.records {
+		r := &f.records[i]
+		if r.Phase != lifecycle.Initialized {
+			flying = true
+			continue
+		}
+		o, n := claims[r.Claim], nodes[r.Node]
+		switch {
+		case r.UID == "":
+			flying = true
+		case f.claimsWhole && (o == nil || o.Version.UID != r.UID), o != nil && o.Version.UID == r.UID && !o.Deleting.IsZero():
+			// Who looks after nodes lists the NodeClaims too, and sees it.
+			flying = true
+			rep.Due = append(rep.Due, r.Claim)
+		case n != nil && !n.Deleting.IsZero(), f.nodesWhole && n == nil && r.Node != "",
+			f.instancesWhole && !there[r.Instance.ID] && age(r.LaunchedAt, now) >= lifecycle.InstanceGrace:
+			rep.Due = append(rep.Due, r.Claim)
+			next := *r
+			next.NextAt = now
+			mark = append(mark, lifecycle.Change{Was: *r, Next: next})
+		case !r.NextAt.IsZero() && !now.Before(r.NextAt):
+			flying = true
+		}
+	}
+	h.save(ctx, mark, rep)
+	return flying || len(mark) > 0
+}
+
+// save writes records, several in one transaction. One that somebody else was quicker with
+// is looked at again in the next round.
+func (h *Housekeeping) save(ctx context.Context, changes []lifecycle.Change, rep *HousekeepingReport) (saved []lifecycle.Record) {
+	for some := range slices.Chunk(changes, 20) {
+		out, err := h.Memory.Save(ctx, some...)
+		if err == nil {
+			saved = append(saved, out...)
+			continue
+		}
+		for _, c := range some {
+			out, err := h.Memory.Save(ctx, c)
+			if err != nil {
+				if !errors.Is(err, lifecycle.ErrChanged) {
+					rep.problem("save nodeclaim "+c.Next.Claim, err)
+				}
+				continue
+			}
+			saved = append(saved, out...)
+		}
+	}
+	return saved
+}
+
+// renominate drops the nominations of pods that wait no more, so that a node which nobody
+// needs is known as such, and renews those of pods that do.
+func (h *Housekeeping) renominate(ctx context.Context, f *found, rep *HousekeepingReport) {
+	if !slices.ContainsFunc(f.records, func(r lifecycle.Record) bool { return len(r.Nominated) > 0 }) {
+		return
+	}
+	pods, err := h.Cluster.PendingPods(ctx)
+	if err != nil {
+		rep.Incomplete = append(rep.Incomplete, "list pending pods: "+err.Error())
+		return
+	}
+	waiting := map[string]bool{}
+	for i := range pods {
+		if pods[i].Deleting.IsZero() {
+			waiting[pods[i].UID] = true
+		}
+	}
+	var changes []lifecycle.Change
+	for i := range f.records {
+		r := &f.records[i]
+		if len(r.Nominated) == 0 || !r.Phase.Live() {
+			continue
+		}
+		if next, changed := r.Renominate(func(p lifecycle.Pod) bool { return waiting[p.UID] }, h.Now()); changed {
+			changes = append(changes, lifecycle.Change{Was: *r, Next: next})
+		}
+	}
+	saved := h.save(ctx, changes, rep)
+	for i := range saved {
+		*f.byClaim[saved[i].Claim] = saved[i]
+	}
+}
+
+// openedLate is how long after it was shut a Node counts as forgotten.
+const openedLate = 15 * time.Minute
+
+// openNodes lifts cordons of ours that nobody will lift any more: a function may have been
+// cut off between two writes, or the table lost.
+func (h *Housekeeping) openNodes(ctx context.Context, f *found, rep *HousekeepingReport) {
+	open := map[string]*lifecycle.Record{}
+	for i := range f.records {
+		if r := &f.records[i]; r.Node != "" {
+			open[r.Node] = r
+		}
+	}
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		since, ok := n.Annotations[openingAnnotation]
+		if !ok || !n.Deleting.IsZero() {
+			continue
+		}
+		r := open[n.Name]
+		at, err := time.Parse(time.RFC3339, since)
+		if r != nil && r.Phase == lifecycle.Registered && err == nil && age(at, h.Now()) < openedLate {
+			continue
+		}
+		if r == nil && err == nil && age(at, h.Now()) < shutAtMost {
+			continue // its record is about to know it
+		}
+		rep.problem("open node "+n.Name, h.Lifecycle.uncordon(ctx, n.Name, n.Version.UID))
+	}
+}
