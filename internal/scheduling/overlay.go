@@ -222,10 +222,21 @@ func (x *overlaid) universe() *universe {
 	}
 	out := *x.u
 	out.offers = slices.Clone(x.u.offers)
+	type priced struct {
+		at int32
+		by *overlay
+	}
+	markets := map[priced]*market{}
 	for k, o := range x.price {
 		f := &out.offers[k]
-		f.overlay, f.listed = o.spec.Name, f.price
-		f.price = o.price(f.listed)
+		at := priced{f.at, o}
+		if markets[at] == nil {
+			p := *f.market
+			p.overlay = o.spec.Name
+			markets[at] = &p
+		}
+		f.market = markets[at]
+		f.listed, f.price = f.price, o.price(f.price)
 	}
 	out.types = slices.Clone(x.u.types)
 	for t, extra := range x.extra {

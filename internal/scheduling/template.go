@@ -26,8 +26,8 @@ type Template struct {
 	full      packing.Bitset
 	daemons   daemonGroups
 	dropped   []dropped
-	kind      int         // of attachments.sets: the shared volumes that its nodes can have
-	conds     []condition // scratch of match
+	kind      int                        // of attachments.sets: the shared volumes that its nodes can have
+	onOffer   []requirements.Requirement // scratch of match
 	mask      []bool
 	room      [][]int64 // by type: what daemon pods leave, by World.Dims
 }
@@ -178,7 +178,7 @@ func (t *Template) match(r *Rules) packing.Bitset {
 }
 
 func (t *Template) matchAlt(alt []requirements.Requirement) packing.Bitset {
-	t.conds = t.conds[:0]
+	t.onOffer = t.onOffer[:0]
 	masked := false
 	var buf [64]bool
 	for i := range alt {
@@ -196,11 +196,11 @@ func (t *Template) matchAlt(alt []requirements.Requirement) packing.Bitset {
 			}
 			continue
 		}
-		c := t.u.column(key)
 		if offerKey(key) {
-			t.conds = append(t.conds, condition{c, c.table(r, nil)})
+			t.onOffer = append(t.onOffer, *r)
 			continue
 		}
+		c := t.u.column(key)
 		ok := c.table(r, buf[:0])
 		if !masked {
 			masked = true
@@ -212,7 +212,7 @@ func (t *Template) matchAlt(alt []requirements.Requirement) packing.Bitset {
 			t.mask[k] = t.mask[k] && ok[c.ids[ti]+1]
 		}
 	}
-	if !masked && len(t.conds) == 0 {
+	if !masked && len(t.onOffer) == 0 {
 		if len(t.offers) == 0 {
 			return nil
 		}
@@ -220,15 +220,10 @@ func (t *Template) matchAlt(alt []requirements.Requirement) packing.Bitset {
 	}
 	out := packing.NewBitset(len(t.offers))
 	any := false
-next:
+	there := t.u.allowed(t.onOffer)
 	for o, of := range t.offers {
-		if masked && !t.mask[t.offerType[o]] {
+		if masked && !t.mask[t.offerType[o]] || !there[t.u.offers[of].at] {
 			continue
-		}
-		for _, c := range t.conds {
-			if !c.ok[c.col.ids[of]+1] {
-				continue next
-			}
 		}
 		out.Set(o)
 		any = true
