@@ -19,12 +19,11 @@ const (
 	// ClassFinalizer keeps an EC2NodeClass until nothing needs it and what was made for it is
 	// gone (Karpenter: same).
 	ClassFinalizer = "karpenter.k8s.aws/termination"
-	// classGroup is the group of the nodeClassRef of pools that are ours.
-	classGroup = "karpenter.k8s.aws"
-	kindClass  = "EC2NodeClass"
-	kindPool   = "NodePool"
-	kindClaim  = "NodeClaim"
-	kindNode   = "Node"
+
+	kindClass = "EC2NodeClass"
+	kindPool  = "NodePool"
+	kindClaim = "NodeClaim"
+	kindNode  = "Node"
 )
 
 // catalogReserve is what is left of an invocation's time for writing down what was found
@@ -115,6 +114,8 @@ type CatalogReport struct {
 	Read   []string  `json:"read,omitempty"`
 	Types  int       `json:"types,omitempty"`
 	Prices PriceAges `json:"prices"`
+	// Refused says why nothing was asked about classes.
+	Refused string `json:"refused,omitempty"`
 	// Removed are instance profiles that nothing needed any more.
 	Removed []string `json:"removed,omitempty"`
 	// Left is what was not done, and why.
@@ -134,12 +135,12 @@ func (h *Catalog) Handle(ctx context.Context, r CatalogRequest) (*CatalogReport,
 	run := &catalogRun{Catalog: h, facts: facts, rep: rep}
 	var errs []error
 	if r.Only != "prices" {
-		errs = append(errs, run.classes(ctx, r.Classes))
+		errs = append(errs, run.guard(ctx, func() error { return run.classes(ctx, r.Classes) }))
 	}
 	if r.Only != "classes" && len(r.Classes) == 0 {
 		errs = append(errs, run.prices(ctx))
 	}
-	if r.Only == "" && len(r.Classes) == 0 {
+	if r.Only == "" && len(r.Classes) == 0 && rep.Refused == "" {
 		errs = append(errs, run.collect(ctx))
 	}
 	rep.Prices, rep.Types = run.facts.Prices, len(run.facts.Catalog.Types)
@@ -153,6 +154,21 @@ type catalogRun struct {
 	rep   *CatalogReport
 	// throttled says which call was throttled; what comes after is left.
 	throttled string
+}
+
+// guard does something unless Karpenter runs: two that write the same statuses, and make the
+// same instance profiles, would never be done.
+func (r *catalogRun) guard(ctx context.Context, do func() error) error {
+	err := Guard(ctx, r.Cluster, r.Now())
+	var alive *KarpenterError
+	if errors.As(err, &alive) {
+		r.rep.Refused = alive.Error()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return do()
 }
 
 // late reports whether no new work may be begun, and notes what is left.
@@ -183,6 +199,8 @@ func (r *catalogRun) classes(ctx context.Context, names []string) error {
 		}
 		return fmt.Errorf("read the NodeClasses: %w", err)
 	}
+	s.Now = listed
+	r.rep.Warnings = append(r.rep.Warnings, s.Incomplete...)
 	metas, err := r.Cluster.Metadata(ctx, kindClass)
 	if err != nil {
 		return fmt.Errorf("read the NodeClasses: %w", err)
@@ -294,7 +312,7 @@ func (r *catalogRun) tell(ctx context.Context, c *snapshot.NodeClass, o *nodecla
 
 func (r *catalogRun) event(ctx context.Context, c *snapshot.NodeClass, reason, note string) error {
 	_, err := r.Cluster.Emit(ctx, api.Event{
-		Object: api.Reference{APIVersion: classGroup + "/v1", Kind: kindClass, Name: c.Name, UID: c.UID},
+		Object: api.Reference{APIVersion: ourGroup + "/v1", Kind: kindClass, Name: c.Name, UID: c.UID},
 		Key:    reason + " " + note, Reason: reason, Action: "Resolve", Warning: true, Note: note,
 		Time: r.Now(), Controller: r.Controller, Instance: r.Instance,
 	})

@@ -28,6 +28,9 @@ func (r *catalogRun) deleting(ctx context.Context, s *snapshot.Snapshot, c *snap
 		return nil
 	}
 	users, err := r.usersOf(ctx, s, c.Name)
+	if err == nil && len(s.Incomplete) > 0 {
+		err = fmt.Errorf("EC2NodeClass %s is not let go while objects cannot be read: %s", c.Name, strings.Join(s.Incomplete, "; "))
+	}
 	if err != nil {
 		rep.Problem = err.Error()
 		return err
@@ -55,7 +58,7 @@ func (r *catalogRun) deleting(ctx context.Context, s *snapshot.Snapshot, c *snap
 // usersOf are the NodeClaims of a class, by name: those of the cluster, and those that the
 // ledger knows and that have no object yet.
 func (r *catalogRun) usersOf(ctx context.Context, s *snapshot.Snapshot, class string) ([]string, error) {
-	uses := func(ref snapshot.ClassRef) bool { return ref.Name == class && ref.Group == classGroup }
+	uses := func(ref snapshot.ClassRef) bool { return ref.Name == class && Ours(ref) }
 	users := map[string]bool{}
 	for i := range s.NodeClaims {
 		if uses(s.NodeClaims[i].ClassRef) {

@@ -35,7 +35,7 @@ func (r *catalogRun) pools(ctx context.Context, s *snapshot.Snapshot, whole bool
 	var errs []error
 	for i := range s.NodePools {
 		p := &s.NodePools[i]
-		if p.ClassRef.Group != classGroup || !whole && !touched[p.ClassRef.Name] {
+		if !Ours(p.ClassRef) || !whole && !touched[p.ClassRef.Name] {
 			continue
 		}
 		status := PoolStatus(p, s)

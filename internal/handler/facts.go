@@ -88,7 +88,7 @@ func (f *Facts) Fill(s *snapshot.Snapshot) (stale []string) {
 	}
 	for i := range s.NodePools {
 		p := &s.NodePools[i]
-		if p.ClassRef.Group == classGroup {
+		if Ours(p.ClassRef) {
 			p.Conditions = slices.DeleteFunc(slices.Clone(p.Conditions), func(c snapshot.Condition) bool { return slices.Contains(poolConditions, c.Type) })
 		}
 	}

@@ -207,12 +207,22 @@ func Unused(found []Found, named map[string]bool, now time.Time) []Found {
 }
 
 // List are the profiles that we made for the cluster, by name.
-func (p *Profiles) List(ctx context.Context) ([]Found, error) {
+func (p *Profiles) List(ctx context.Context) ([]Found, error) { return p.list(ctx, p.pathPrefix()) }
+
+// Of are those that we made for one class, by its UID.
+func (p *Profiles) Of(ctx context.Context, uid string) ([]Found, error) {
+	if uid == "" || strings.Contains(uid, "/") {
+		return nil, fmt.Errorf("list instance profiles: %q is the UID of no class", uid)
+	}
+	return p.list(ctx, p.pathPrefix()+uid+"/")
+}
+
+func (p *Profiles) list(ctx context.Context, path string) ([]Found, error) {
 	if p.Client == nil {
 		return nil, nil
 	}
 	var out []Found
-	in := &iam.ListInstanceProfilesInput{PathPrefix: aws.String(p.pathPrefix())}
+	in := &iam.ListInstanceProfilesInput{PathPrefix: aws.String(path)}
 	for {
 		page, err := p.Client.ListInstanceProfiles(ctx, in)
 		if err != nil {

@@ -47,6 +47,7 @@ func Access(function string) []Rule {
 			{"", []string{"nodes", "pods"}, verbs("list")},
 			{karpenter, []string{"nodeclaims", "nodepools"}, verbs("list")},
 			{aws, []string{"ec2nodeclasses"}, verbs("list")},
+			{karpenter, []string{"nodeoverlays"}, verbs("list")},
 			{"apps", []string{"daemonsets"}, verbs("list")},
 			{"", []string{"pods/status"}, verbs("patch")},
 		}, nodes...)
@@ -58,6 +59,7 @@ func Access(function string) []Rule {
 			{karpenter, []string{"nodepools/status"}, verbs("patch")},
 			{aws, []string{"ec2nodeclasses"}, verbs("get", "list", "patch")},
 			{aws, []string{"ec2nodeclasses/status"}, verbs("patch")},
+			{"coordination.k8s.io", []string{"leases"}, verbs("list")},
 			{"events.k8s.io", []string{"events"}, verbs("create")},
 		}
 	}
