@@ -1,0 +1,32 @@
+package sim
+
+import (
+	"time"
+
+	"kerf.sh/kerf/internal/lifecycle"
+)
+
+// container is an execution environment of a function: what is warm lives in it, and one
+// invocation at a time runs in it.
+type container struct {
+	w    *World
+	f    *function
+	id   int
+	proc *proc
+	// skew is how far its clock is off.
+	skew time.Duration
+	// asked counts the requests of the invocation by service and what they ask.
+	asked map[string]int
+	tick  lifecycle.Tick
+	state any // what the function keeps warm
+}
+
+func (c *container) now() time.Time { return c.w.now().Add(c.skew) }
+
+func (c *container) count(s *service, b *bound) {
+	c.w.stats.Boundaries++
+	if c.asked != nil {
+		c.asked[s.name]++
+		c.asked[s.name+"."+b.Op]++
+	}
+}

@@ -1,0 +1,37 @@
+package sim
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// inBubble runs a world in a bubble of its own.
+func inBubble(t *testing.T, seed uint64, o Options) *Report {
+	var rep *Report
+	synctest.Test(t, func(*testing.T) { rep = Run(seed, o) })
+	return rep
+}
+
+// calm is a profile in which nothing goes wrong.
+func calm(loads ...Load) *Profile {
+	return &Profile{
+		Trouble: 10 * time.Minute, Settle: 10 * time.Minute, Quiet: 5 * time.Minute, Free: 250, VisibleAfter: 3 * time.Second, RunningAfter: 10 * time.Second,
+		Pools: []Pool{{Name: "general", CapacityType: []string{"on-demand", "spot"}, Arch: []string{"amd64", "arm64"}, Class: "default"}},
+		Loads: loads, Daemons: 1,
+	}
+}
+
+// TestCalm: without any trouble pods come, nodes come, and all is at rest.
+func TestCalm(t *testing.T) {
+	rep := inBubble(t, 1, Options{Verbose: true, Profile: calm(Load{After: 20 * time.Second, Kind: "plain", Pods: 12, CPU: 500, Mem: 1024})})
+	for _, b := range rep.Broken {
+		t.Error(b)
+	}
+	if rep.Stats.PodsBound < 12 || rep.Stats.Instances == 0 {
+		t.Errorf("%+v", rep.Stats)
+	}
+	if t.Failed() || testing.Verbose() {
+		t.Log("\n" + rep.Trace)
+	}
+}
