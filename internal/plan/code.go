@@ -31,6 +31,7 @@ const (
 	RequirementConflict  Code = "RequirementConflict"
 	NoInstanceTypeFits   Code = "NoInstanceTypeFits"
 	NoOffering           Code = "NoOffering"
+	InsufficientCapacity Code = "InsufficientCapacity" // what would do is short at EC2
 	LimitReached         Code = "LimitReached"
 	HostPortTaken        Code = "HostPortTaken"
 	MinValuesUnmet       Code = "MinValuesUnmet"

@@ -78,6 +78,8 @@ var codeRows = []CodeInfo{
 		"Ask for less, or allow larger types; the detail names the nearest type and what is missing."},
 	{NoOffering, KindCannotRun, "Types fit, but none is offered in a zone and capacity type that are allowed and available.",
 		"Allow more zones, capacity types or instance types."},
+	{InsufficientCapacity, KindCannotRun, "EC2 lately had no capacity for the offers that would do, so they are left alone until the time that the detail names.",
+		"Nothing: they are asked for again then. Allow more zones, capacity types or instance types to wait less."},
 	{LimitReached, KindCannotRun, "A node for the pod would exceed what is left of the NodePool's limits.",
 		"Raise the limit, or free capacity of that pool."},
 	{HostPortTaken, KindCannotRun, "The host port that the pod wants is taken on every new node by a daemonset pod.",

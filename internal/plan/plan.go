@@ -33,6 +33,8 @@ type Plan struct {
 	// Moving counts the pods of nodes that are going that have to go elsewhere, and those
 	// of them that get a place on a node that exists or is in flight. Describe fills it.
 	Moving struct{ Pods, Placed int }
+	// Memory is what the functions remember and the plan has heeded; nil = nothing.
+	Memory *Memory
 	// Explained is the one object that was asked about (--explain), nil otherwise.
 	Explained *Explanation
 	// Diff compares this plan, made on what would be, with the one on what is; nil when

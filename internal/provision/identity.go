@@ -100,9 +100,21 @@ func identity(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *
 		d.str(v.Object)
 		d.str(string(v.Code))
 	}
+	d.memory(s)
 	d.flush()
 	sum := d.h.Sum(nil)
 	return hex.EncodeToString(sum[:12])
+}
+
+// memory writes the shortages that are still to be heeded: offers that are left out are not
+// in the problem, and the verdicts name them. Sizes and nominations are in the problem.
+func (d *digest) memory(s *snapshot.Snapshot) {
+	for i := range s.Shortages {
+		if x := &s.Shortages[i]; x.Live(s.Now) {
+			d.strs([]string{"shortage", x.Key(), x.Code})
+			d.num(x.Until.Unix())
+		}
+	}
 }
 
 // digest writes values to a hash in a form that cannot be mistaken: every string

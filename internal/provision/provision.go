@@ -116,6 +116,7 @@ func Write(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *pac
 	pl.unplaced()
 	pl.nodes()
 	pl.bounds()
+	pl.out.Memory = pl.w.Memory()
 	units := pl.buffers()
 	pl.warnings()
 	pl.summary()

@@ -215,6 +215,9 @@ func (pl *planner) explainPool(name string) []plan.Line {
 	} else {
 		types, offers := p.Size()
 		lines = append(lines, line("It allows %s with %s.", plan.Count(types, "instance type"), plan.Count(offers, "available offer")))
+		if text := p.Short(); text != "" {
+			lines = append(lines, line("Besides, %s.", text))
+		}
 	}
 	for _, k := range pl.w.LimitDims {
 		if limit, ok := p.Spec.Limits[k]; ok {

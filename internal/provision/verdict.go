@@ -48,6 +48,9 @@ func (pl *planner) verdict(class int, hits []packing.LimitHit) plan.Verdict {
 			v.Code = plan.Unschedulable
 		}
 	}
+	if reasons[0].Code == plan.InsufficientCapacity {
+		v.Code = plan.InsufficientCapacity // the others are no matter: the pod will have its node
+	}
 	v.Detail = reasons[0].Detail
 	if len(reasons) > 1 {
 		v.Detail = fmt.Sprintf("nearest of %d NodePools is %s: %s", len(reasons), reasons[0].NodePool, reasons[0].Detail)

@@ -47,6 +47,12 @@ func (w *World) describe(x *explainTable, pool, class int, k *candidate) (plan.C
 			say(plan.VolumeTopology, w.describeVolume(r, b.at, pool))
 		case byOffer:
 			say(plan.NoOffering, w.describeOffer(x, pool, r, k))
+		case byShort:
+			if len(order) > 1 || k.short > 0 { // other things are in the way too
+				say(plan.InsufficientCapacity, x.t.u.types[k.typ].Type.Name+" "+x.t.u.shortage([]int32{k.n.offer}, " of it"))
+				continue
+			}
+			say(plan.InsufficientCapacity, w.describeShortage(class, pool))
 		}
 	}
 	asks := w.asks(&w.Classes[class], nil)

@@ -31,7 +31,7 @@ func (w *World) Explain(class int, hits []packing.LimitHit, exhausted bool) []Re
 	for i := range w.Pools {
 		p := &w.Pools[i]
 		r := Reason{PoolVerdict: plan.PoolVerdict{NodePool: p.Spec.Name, Code: p.Code, Detail: p.Detail}, Rules: far}
-		if p.Code == "" {
+		if p.Code == "" || p.Code == plan.InsufficientCapacity && p.Spec.Replicas == nil {
 			r = w.explainIn(class, i, hits, exhausted)
 			r.NodePool = p.Spec.Name
 		}
@@ -110,6 +110,9 @@ func (x *explainTable) weigh(need []int64, typ int, n nearest) candidate {
 	k.miss = int64(k.rules)*wholeMiss - int64(bits.OnesCount64(n.mask&x.tainted))*(wholeMiss-taintMiss)
 	if n.mask&noOffer != 0 {
 		k.miss -= wholeMiss - offerMiss
+	}
+	if n.mask&shortOffer != 0 {
+		k.miss -= wholeMiss // it passes by itself
 	}
 	have := x.alloc[typ*len(need):]
 	for d, v := range need {

@@ -103,7 +103,7 @@ func (w *World) minValuesFor(class, pool int) string {
 				}
 			}
 			if len(seen) < mv.Min {
-				return fmt.Sprintf("%s: minValues %d, but the types that can host the pod bring %d", mv.Key, mv.Min, len(seen))
+				return fmt.Sprintf("%s: minValues %d, but the types that can host the pod bring %d", mv.Key, mv.Min, len(seen)) + also(p.Short())
 			}
 		}
 	}
@@ -223,6 +223,9 @@ func (w *World) emptyPool(p *Pool) (plan.Code, string) {
 		}
 	}
 	i := slices.IndexFunc(w.Pools, func(q Pool) bool { return q.Spec == p.Spec })
+	if len(p.short) > 0 {
+		return plan.InsufficientCapacity, "all that it allows: " + p.Short()
+	}
 	x := w.table(i)
 	best, bestType, bestOffer := uint64(0), -1, int32(-1)
 	for t := range x.typeFail {
@@ -245,12 +248,14 @@ func (w *World) emptyPool(p *Pool) (plan.Code, string) {
 		if best&(1<<b) == 0 {
 			continue
 		}
-		byOffers = byOffers && (x.blames[b].kind == byOffer || offerKey(x.blames[b].key))
+		byOffers = byOffers && (x.blames[b].kind == byOffer || x.blames[b].kind == byShort || offerKey(x.blames[b].key))
 		switch x.blames[b].kind {
 		case byUnusable:
 			parts = append(parts, x.t.u.types[bestType].Unusable)
 		case byOffer:
 			code = plan.NoOffering
+			parts = append(parts, o.why)
+		case byShort:
 			parts = append(parts, o.why)
 		case byLabel:
 			r, _ := p.reqs.Get(x.blames[b].key)

@@ -24,6 +24,7 @@ const (
 	byPort
 	byVolume
 	byOffer
+	byShort
 )
 
 // Bits of the blames that every table has.
@@ -31,6 +32,7 @@ const (
 	unusable uint64 = 1 << iota
 	noOffer
 	portTaken
+	shortOffer
 )
 
 // explainTable is a pool with every type and offer of the catalogue, allowed or
@@ -44,7 +46,8 @@ type explainTable struct {
 	offerFail []uint64 // by offer
 	tainted   uint64
 	rows      map[int][]nearest
-	alloc     []int64 // by type, what daemon pods leave, by Dims
+	short     map[int][]int32 // by rules: offers that nothing but a shortage is in the way of
+	alloc     []int64         // by type, what daemon pods leave, by Dims
 }
 
 // nearest is the offer of a type with the fewest failed rules.
@@ -100,14 +103,18 @@ func (w *World) table(pool int) *explainTable {
 	for _, o := range p.open {
 		delete(base, o.key)
 	}
-	x.blames = []blame{{kind: byUnusable}, {kind: byOffer}, {kind: byPort}}
+	x.blames = []blame{{kind: byUnusable}, {kind: byOffer}, {kind: byPort}, {kind: byShort}}
 	for i := range u.types {
 		if u.types[i].Unusable != "" {
 			x.typeFail[i] |= unusable
 		}
 	}
 	for k := range u.offers {
-		if u.offers[k].why != "" {
+		switch {
+		case u.offers[k].why == "":
+		case u.short[int32(k)] != nil:
+			x.offerFail[k] |= shortOffer
+		default:
 			x.offerFail[k] |= noOffer
 		}
 	}
@@ -154,6 +161,7 @@ func (w *World) row(pool, rules int) []nearest {
 	for i := range row {
 		row[i].offer = -1
 	}
+	var short []int32
 	var common uint64
 	for i := range x.t.taints {
 		if t := &x.t.taints[i]; t.Effect != preferNoSchedule && !Tolerates(r.Spec.Tolerations, t) {
@@ -205,11 +213,21 @@ func (w *World) row(pool, rules int) []nearest {
 			for k := x.t.u.first[i]; k < x.t.u.first[i+1]; k++ {
 				n := nearest{mask: tm | offers[k], alt: int32(a), offer: k}
 				n.poolOnly = n.mask & only
+				if n.mask == shortOffer {
+					short = append(short, k)
+				}
 				if row[i].offer < 0 || n.before(&row[i]) {
 					row[i] = n
 				}
 			}
 		}
+	}
+	if len(short) > 0 {
+		if x.short == nil {
+			x.short = map[int][]int32{}
+		}
+		slices.Sort(short)
+		x.short[rules] = slices.Compact(short)
 	}
 	x.rows[rules] = row
 	return row
@@ -218,5 +236,5 @@ func (w *World) row(pool, rules int) []nearest {
 func (n *nearest) before(o *nearest) bool {
 	return cmp.Or(cmp.Compare(bits.OnesCount64(n.poolOnly), bits.OnesCount64(o.poolOnly)),
 		cmp.Compare(bits.OnesCount64(n.mask), bits.OnesCount64(o.mask)),
-		cmp.Compare(o.mask&noOffer, n.mask&noOffer)) < 0 // what is wanted but sold out is nearest
+		cmp.Compare(o.mask&(noOffer|shortOffer), n.mask&(noOffer|shortOffer))) < 0 // what is wanted but sold out is nearest
 }

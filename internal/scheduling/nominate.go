@@ -82,6 +82,9 @@ func (w *World) settleNominations() {
 	for _, n := range list {
 		if kept[n.pod] {
 			w.promised[n.pod] = sketch.Nodes[n.node].Name
+			if remembered[n.pod] != nil {
+				w.kept++
+			}
 		}
 	}
 	w.pending = slices.DeleteFunc(w.pending, func(i int32) bool {
@@ -98,16 +101,24 @@ func (w *World) remembered() map[int32]*snapshot.Nomination {
 	if len(s.Nominations) == 0 {
 		return nil
 	}
-	byRef := make(map[[2]string]*snapshot.Nomination, len(s.Nominations))
-	for k := range s.Nominations {
-		if n := &s.Nominations[k]; n.Until.IsZero() || s.Now.Before(n.Until) {
-			byRef[[2]string{n.Namespace, n.Pod}] = n
+	byRef := make(map[[2]string]int32, len(w.pending))
+	for _, i := range w.pending {
+		if p := &s.Pods[i]; p.Buffer == "" {
+			byRef[[2]string{p.Namespace, p.Name}] = i
 		}
 	}
 	out := map[int32]*snapshot.Nomination{}
-	for _, i := range w.pending {
+	for k := range s.Nominations {
+		n := &s.Nominations[k]
+		i, ok := byRef[[2]string{n.Namespace, n.Pod}]
+		if !ok || !n.Until.IsZero() && !s.Now.Before(n.Until) {
+			continue
+		}
 		p := &s.Pods[i]
-		if n := byRef[[2]string{p.Namespace, p.Name}]; n != nil && (n.UID == "" || p.UID == "" || n.UID == p.UID) {
+		if n.UID != "" && p.UID != "" && n.UID != p.UID {
+			continue // it was made anew since
+		}
+		if had := out[i]; had == nil || n.Outlasts(had) {
 			out[i] = n
 		}
 	}

@@ -35,6 +35,7 @@ type Pool struct {
 	open   []open
 	types  []int32 // universe types that it allows and that have an offer
 	offers []int32 // its available offers
+	short  []int32 // offers that it allows and that are short of capacity
 	// named tells that the pool names types, families or devices itself, so that
 	// no type is exotic in it.
 	named bool
@@ -286,13 +287,18 @@ func (w *World) chooseOffers(p *Pool) {
 		n := len(p.offers)
 	next:
 		for k := u.first[i]; k < u.first[i+1]; k++ {
-			if u.offers[k].why != "" {
+			out := u.offers[k].why != ""
+			if out && u.short[k] == nil {
 				continue
 			}
 			for _, c := range conds {
 				if !c.ok[c.col.ids[k]+1] {
 					continue next
 				}
+			}
+			if out {
+				p.short = append(p.short, k)
+				continue
 			}
 			p.offers = append(p.offers, k)
 		}

@@ -112,12 +112,16 @@ func (w *World) packTemplate(t *Template) packing.Template {
 			Exotic: r.Exotic && !pool.named,
 		}
 	}
+	markets := make([]packing.Market, len(t.u.markets))
+	for i, m := range t.u.markets {
+		markets[i] = packing.Market{Zone: m.zone, Capacity: m.capacity, Rank: 1}
+		if m.capacity == catalog.Reserved {
+			markets[i].Rank, markets[i].Count, markets[i].Reservation = 0, m.count-w.reserved[m.reservation], m.reservation
+		}
+	}
 	for o, of := range t.offers {
 		f := &t.u.offers[of]
-		out.Offers[o] = packing.Offer{Type: int(t.offerType[o]), Zone: f.zone, Capacity: f.capacity, Price: f.price, Rank: 1}
-		if f.capacity == catalog.Reserved {
-			out.Offers[o].Rank, out.Offers[o].Count, out.Offers[o].Reservation = 0, f.count-w.reserved[f.reservation], f.reservation
-		}
+		out.Offers[o] = packing.Offer{Market: &markets[f.at], Type: int(t.offerType[o]), Price: f.price}
 	}
 	out.MinValues = minValues(pool, t)
 	return out
@@ -175,7 +179,7 @@ func (w *World) minValuesUnmet(p *Pool, t *Template) (plan.Code, string) {
 			}
 		}
 		if len(seen) < mv.Min {
-			return plan.MinValuesUnmet, fmt.Sprintf("%s: minValues %d, but its types with an offer bring %d", mv.Key, mv.Min, len(seen))
+			return plan.MinValuesUnmet, fmt.Sprintf("%s: minValues %d, but its types with an offer bring %d", mv.Key, mv.Min, len(seen)) + also(p.Short())
 		}
 	}
 	return "", ""

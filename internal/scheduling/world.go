@@ -48,6 +48,7 @@ type World struct {
 	order     []int32 // pods by name
 	pending   []int32
 	promised  map[int32]string // node by pod: nominations that hold
+	kept      int              // of them, those that the ledger remembers
 	groups    Groups
 	volumes   *volumes // nil: no planned pod has any
 	attach    *attachments
@@ -128,7 +129,7 @@ func (w *World) compile() {
 func (w *World) Refusal(class int) (plan.Code, string) {
 	c := &w.Classes[class]
 	if c.stuck.code != "" {
-		return c.stuck.code, c.stuck.detail
+		return c.stuck.code, c.stuck.detail + w.shortNote(class)
 	}
 	r := &w.Rules[c.Rules]
 	return r.refused, r.detail
@@ -203,7 +204,9 @@ func (w *World) universe(class *snapshot.NodeClass) (*universe, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.learn(class, types)
 	u := newUniverse(w.Snapshot, class, types)
+	u.leaveShort(w.Snapshot)
 	w.universes[class.Name] = u
 	return u, nil
 }

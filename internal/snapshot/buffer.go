@@ -51,3 +51,12 @@ type Nomination struct {
 	// Until is when the nomination ends, unless it is renewed; zero = it does not.
 	Until time.Time `json:"until,omitzero"`
 }
+
+// Outlasts reports whether the nomination ends after another one; of two that end together
+// the first by node counts as the longer one.
+func (n *Nomination) Outlasts(o *Nomination) bool {
+	if !n.Until.Equal(o.Until) {
+		return n.Until.IsZero() || !o.Until.IsZero() && n.Until.After(o.Until)
+	}
+	return n.Node < o.Node
+}
