@@ -34,6 +34,7 @@ FROM    ?= 0
 
 CLUSTER ?=
 CONTEXT ?=
+CDK_CONTEXT = -c cluster='$(CLUSTER)' -c architecture='$(ARCH)' $(CONTEXT)
 
 ##@ Try it
 
@@ -108,6 +109,13 @@ $(KUBE_PARTS):
 test-real: check-go kube-binaries ## reading and writing a real API server with scheduler and controllers: make test-real [NODES=20 PODS=200]
 	cd internal/realtest && KERF_KUBERNETES=$(KUBE_DIR) $(GO) test -count=1 -timeout 20m . -args -nodes $(or $(NODES),20) -pods $(or $(PODS),200)
 
+.PHONY: e2e
+e2e: check-go kube-binaries $(MINISTACK)/bin/ministack ## the built functions on a real control plane and AWS over HTTP (minutes; logs of a failure in build/e2e/logs): make e2e [ARGS="-run TestName"]
+	@$(MAKE) build BUILD=$(BUILD)/e2e ARCH=$$($(GO) env GOHOSTARCH)
+	cd internal/realtest && $(GO) vet -tags e2e ./e2e && \
+	  KERF_KUBERNETES=$(KUBE_DIR) KERF_EMULATOR=$(MINISTACK)/bin/ministack KERF_E2E_BUILD=$(CURDIR)/$(BUILD)/e2e KERF_E2E_LOGS=$(CURDIR)/$(BUILD)/e2e/logs \
+	  $(GO) test -tags e2e -count=1 -timeout 30m -v ./e2e $(ARGS)
+
 .PHONY: test-infra
 test-infra: check-go check-node ## the assertions on the stack's template
 	cd infra && $(GO) vet ./... && $(GO) test ./...
@@ -170,7 +178,7 @@ build: check-go ## every function to build/<name>/bootstrap (linux, ARCH=arm64|a
 
 .PHONY: synth
 synth: build check-node check-cluster ## the CloudFormation template: make synth CLUSTER=name [CONTEXT='-c key=value'], into build/cdk.out
-	@cd infra && $(GO) run . -o ../$(BUILD)/cdk.out -c cluster='$(CLUSTER)' $(CONTEXT)
+	@cd infra && $(GO) run . -o ../$(BUILD)/cdk.out $(CDK_CONTEXT)
 	@ls $(BUILD)/cdk.out/*.template.json
 
 .PHONY: diff
@@ -178,27 +186,23 @@ ifneq ($(FILE)$(REMOVE),)
 diff: what-if
 else
 diff: build check-node check-cluster ## what a deploy would change (AWS credentials needed); with FILE= or REMOVE= as what-if
-	npx --yes $(CDK_CLI) diff -c cluster='$(CLUSTER)' $(CONTEXT)
+	npx --yes $(CDK_CLI) diff $(CDK_CONTEXT)
 endif
 
 .PHONY: deploy
-deploy: build check-node check-cluster ## deploy what exists so far, the plan function (AWS credentials needed)
-	@echo "deploy: today the stack holds the plan function alone; sweep, interruption, consolidation: not built yet"
-	npx --yes $(CDK_CLI) deploy -c cluster='$(CLUSTER)' $(CONTEXT)
+deploy: build check-node check-cluster ## deploy what exists so far (AWS credentials needed)
+	@echo "deploy: today the stack holds plan, sweep, lifecycle and catalog; interruption, consolidation, access to the cluster: not built yet"
+	npx --yes $(CDK_CLI) deploy $(CDK_CONTEXT)
 
 .PHONY: destroy
 destroy: check-node check-cluster ## remove the stack (AWS credentials needed)
-	npx --yes $(CDK_CLI) destroy -c cluster='$(CLUSTER)' $(CONTEXT)
+	npx --yes $(CDK_CLI) destroy $(CDK_CONTEXT)
 
 .PHONY: invoke
 invoke: ## call a deployed function: make invoke CLUSTER=name [FN=plan] EVENT=events/plan/text.json (AWS CLI needed)
 	@scripts/cdk/invoke.sh '$(CLUSTER)' '$(or $(FN),plan)' '$(EVENT)'
 
 ##@ Not built yet
-
-.PHONY: e2e
-e2e: ## not built yet: a real API server and scheduler, emulated AWS
-	@echo "not built yet: e2e, the plan judged by a real kube-scheduler and emulated AWS" >&2; exit 1
 
 .PHONY: sim
 sim: ## not built yet: seeded worlds with faults

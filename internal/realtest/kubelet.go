@@ -45,7 +45,7 @@ func (c *Cluster) Join(ctx context.Context, m Machine) (*corev1.Node, error) {
 	if made, err = c.Clientset.CoreV1().Nodes().UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
 		return nil, fmt.Errorf("join node %s: %w", m.Name, err)
 	}
-	return made, c.beat(ctx, m.Name)
+	return made, c.Beat(ctx, m.Name)
 }
 
 func quantities(in map[string]string) corev1.ResourceList {
@@ -56,8 +56,8 @@ func quantities(in map[string]string) corev1.ResourceList {
 	return out
 }
 
-// beat renews the Lease of a node.
-func (c *Cluster) beat(ctx context.Context, node string) error {
+// Beat renews the Lease of a node.
+func (c *Cluster) Beat(ctx context.Context, node string) error {
 	leases := c.Clientset.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	now, seconds := metav1.NowMicro(), int32(40)
 	spec := coordinationv1.LeaseSpec{HolderIdentity: &node, LeaseDurationSeconds: &seconds, RenewTime: &now}
@@ -100,7 +100,7 @@ func (c *Cluster) beats(ctx context.Context) {
 		return
 	}
 	for i := range nodes.Items {
-		c.beat(ctx, nodes.Items[i].Name) //nolint:errcheck // the next one comes
+		c.Beat(ctx, nodes.Items[i].Name) //nolint:errcheck // the next one comes
 	}
 }
 
@@ -110,19 +110,22 @@ func (c *Cluster) pods(ctx context.Context) {
 		return
 	}
 	for i := range pods.Items {
-		p := &pods.Items[i]
-		switch {
-		case p.DeletionTimestamp != nil:
-			zero := int64(0)
-			c.Clientset.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero, Preconditions: &metav1.Preconditions{UID: &p.UID}}) //nolint:errcheck // tried again
-		case p.Status.Phase == corev1.PodPending || p.Status.Phase == "":
-			c.runPod(ctx, p)
-		}
+		c.PlayPod(ctx, &pods.Items[i]) //nolint:errcheck // tried again
 	}
 }
 
-func (c *Cluster) runPod(ctx context.Context, p *corev1.Pod) {
-	now := time.Now().UTC().Format(time.RFC3339)
-	patch := fmt.Sprintf(`{"status":{"phase":"Running","startTime":%q,"conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q},{"type":"ContainersReady","status":"True","lastTransitionTime":%q}]}}`, now, now, now)
-	c.Clientset.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status") //nolint:errcheck // tried again
+// PlayPod does to a pod that has a node what its kubelet does: it runs and is ready, or, if
+// it is being deleted, goes.
+func (c *Cluster) PlayPod(ctx context.Context, p *corev1.Pod) error {
+	switch {
+	case p.DeletionTimestamp != nil:
+		zero := int64(0)
+		return c.Clientset.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero, Preconditions: &metav1.Preconditions{UID: &p.UID}})
+	case p.Status.Phase == corev1.PodPending || p.Status.Phase == "":
+		now := time.Now().UTC().Format(time.RFC3339)
+		patch := fmt.Sprintf(`{"status":{"phase":"Running","startTime":%q,"conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q},{"type":"ContainersReady","status":"True","lastTransitionTime":%q}]}}`, now, now, now)
+		_, err := c.Clientset.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		return err
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package fakeaws
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -24,6 +25,8 @@ type AWS struct {
 	EKS    EKS
 	// Invoke calls a function for another one; event: the answer is not waited for.
 	Invoke func(name string, payload []byte, event bool) (out []byte, failed bool, err error)
+	// Elsewhere are services that something else serves, with their addresses ("DYNAMODB").
+	Elsewhere map[string]string
 	// Allowed says whether a caller may use an action of a service; nil: everybody may.
 	Allowed func(caller, service, action string) bool
 
@@ -65,6 +68,9 @@ func (a *AWS) Environment() []string {
 	var out []string
 	for _, name := range services {
 		out = append(out, "AWS_ENDPOINT_URL_"+name+"="+a.Endpoint(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Elsewhere)) {
+		out = append(out, "AWS_ENDPOINT_URL_"+name+"="+a.Elsewhere[name])
 	}
 	return out
 }

@@ -1,0 +1,10 @@
+// Package e2e runs the built functions end to end: a real kube-apiserver, etcd,
+// kube-scheduler and kube-controller-manager with Karpenter's CRDs; AWS over HTTP (the
+// strict fakes, and an emulator for DynamoDB); the functions as Lambda runs them, fed from
+// queues and ticks; machines that join. Nothing of Kerf is called in process: what is tested
+// is what is deployed.
+//
+// make e2e builds what it needs and runs it. The functions are let in with the Kubernetes
+// permissions of rbac.yaml and the AWS permissions of policy.go, and no more: a request that
+// is refused for a missing one fails the test.
+package e2e
