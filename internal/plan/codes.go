@@ -9,6 +9,7 @@ const (
 	KindCannotRun  Kind = "cannot run"  // the pod has no place, or a pool refuses it
 	KindWarning    Kind = "warning"     // stops nothing
 	KindRefused    Kind = "refused"     // no plan was made
+	KindStays      Kind = "stays"       // the node stays where it is
 )
 
 // CodeInfo is one row of the reference of reasons.
@@ -158,4 +159,39 @@ var codeRows = []CodeInfo{
 		"Correct the file, document and field that the message names."},
 	{AnswerTooLarge, KindRefused, "The answer is larger than Lambda returns.",
 		"Ask for one object with explain, or use the command line."},
+
+	{NodeUnmanaged, KindStays, "The node has no NodeClaim: nobody launched it for a NodePool.",
+		"Nothing; Kerf leaves nodes alone that it does not know."},
+	{NodeNotInitialized, KindStays, "The node is not initialized: it is not Ready, carries startup taints, or lacks a resource.",
+		"Nothing; look at the NodeClaim's condition Initialized if it stays so."},
+	{NodeGoing, KindStays, "The node is on its way out already.",
+		"Nothing."},
+	{NodeNominated, KindStays, "A pod was promised this node and is about to run on it.",
+		"Nothing; the promise lapses when the pod runs, goes, or does not come."},
+	{NodeDoNotDisrupt, KindStays, "The node carries karpenter.sh/do-not-disrupt.",
+		"Take the annotation away when the node may go."},
+	{NodePoolGone, KindStays, "The NodePool of the node is not there, so nothing says what may be done to it.",
+		"Delete the node, or bring the NodePool back."},
+	{PodDoNotDisrupt, KindStays, "A pod on the node carries karpenter.sh/do-not-disrupt.",
+		"Let the pod finish, or take the annotation away."},
+	{PolicyForbids, KindStays, "The NodePool's disruption settings exclude the node from consolidation.",
+		"Change spec.disruption of the NodePool if it should take part."},
+	{ConsolidateAfterWaits, KindStays, "Pods came or went lately, and consolidateAfter has not passed since.",
+		"Nothing, or shorten spec.disruption.consolidateAfter."},
+	{BudgetExhausted, KindStays, "The NodePool's disruption budget allows no more nodes now.",
+		"Wait, or widen spec.disruption.budgets."},
+	{NothingCheaper, KindStays, "No cheaper set of nodes can take the node's pods.",
+		"Nothing; the detail names the best alternative."},
+	{PodsWouldNotFit, KindStays, "The node's pods have no other place: the rule that blocks them is named.",
+		"Relax the rule that the detail names, if the node should be removable."},
+	{SavingTooSmall, KindStays, "There is a cheaper way, but it saves less than the least that is worth a move.",
+		"Lower KERF_MIN_SAVING if it should count."},
+	{ScoreTooLow, KindStays, "The saving is too small for the disruption under the policy Balanced.",
+		"Use WhenEmptyOrUnderutilized if every saving should count."},
+	{CoolingDown, KindStays, "Pods of the node were moved lately, or moving them would undo a move.",
+		"Nothing; the detail says until when."},
+	{ReceivesPods, KindStays, "The node takes pods of nodes that go.",
+		"Nothing."},
+	{MovesLater, KindStays, "The pass ended before it looked at the node; the next one begins there.",
+		"Nothing."},
 }

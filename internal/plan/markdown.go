@@ -21,6 +21,7 @@ them; the detail beside a code is for people and names the object, the value and
 	}{
 		{KindCannotRun, "Pods that cannot run", "The pod has no place. The verdict lists one reason per NodePool, the nearest first; the same codes tell why a NodePool as a whole is out."},
 		{KindNotPlanned, "Pods that are not planned", "The pod is left alone on purpose."},
+		{KindStays, "Nodes that stay", "With `--consolidate` every node is in a move, or has one of these."},
 		{KindWarning, "Warnings", "They stop nothing; the plan was made as the detail says."},
 		{KindRefused, "Refusals", "No plan was made. The command line writes the message to standard error and ends with status 2; the function answers `{\"error\": {\"code\", \"message\"}}`, where `NotSupported` may stand too."},
 	} {

@@ -1,0 +1,176 @@
+package disruption
+
+import (
+	"cmp"
+	"slices"
+
+	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/scheduling"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// Options of one search.
+type Options struct {
+	// Base is the plan of the same snapshot without moves: what it places keeps its room.
+	Base *plan.Plan
+	// MinSaving is the least that a move has to save, in micro-dollars per hour, and
+	// MinSavingShare in millionths of what the removed nodes cost. A move that adds nodes has
+	// to reach both; one that only removes has to save something.
+	MinSaving      snapshot.Price
+	MinSavingShare int64
+	// CostPerNode is added to the price of every node when moves are compared.
+	CostPerNode snapshot.Price
+	// Work bounds the search in looks at a node; 0 = DefaultWork.
+	Work int64
+	// From is the node at which the pass before ended; "" = begin anywhere.
+	From string
+}
+
+// DefaultWork is enough for 5,000 nodes and 50,000 pods.
+const DefaultWork = int64(2_000_000_000)
+
+// Result is what a search found.
+type Result struct {
+	Moves    []plan.Move
+	Verdicts []plan.Verdict // of nodes that are in no move
+	Savings  plan.Savings
+	// Next is the node at which the next pass has to begin, "" when all were looked at.
+	Next string
+}
+
+// search is one search under way.
+type search struct {
+	s *snapshot.Snapshot
+	c *catalog.Catalog
+	o Options
+
+	prices     *scheduling.World // knows pools and prices, and no pods
+	nodes      []*node
+	byName     map[string]*node
+	pools      map[string]*snapshot.NodePool
+	budgets    map[string][]*snapshot.PodDisruptionBudget
+	allowances map[string]allowance
+	work       int64
+
+	verdicts map[string]plan.Verdict
+	moves    []plan.Move
+}
+
+// Propose looks for moves in the whole cluster. It changes none of its arguments.
+func Propose(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *Result {
+	x := &search{s: s, c: c, o: o, allowances: map[string]allowance{}, verdicts: map[string]plan.Verdict{}, budgets: map[string][]*snapshot.PodDisruptionBudget{}}
+	if x.o.Work == 0 {
+		x.o.Work = DefaultWork
+	}
+	for i := range s.Budgets {
+		b := &s.Budgets[i]
+		x.budgets[b.Namespace] = append(x.budgets[b.Namespace], b)
+	}
+	x.prices = scheduling.New(bare(s), c)
+	x.read()
+	x.judge()
+	out := &Result{}
+	out.Savings.Considered = len(x.nodes)
+	for _, n := range x.nodes {
+		out.Savings.Now += n.price
+	}
+	x.consolidate()
+	out.Moves = x.moves
+	out.Savings.After = out.Savings.Now
+	for i := range out.Moves {
+		if out.Moves[i].Held == "" {
+			out.Savings.After -= out.Moves[i].Saving
+		}
+	}
+	out.Verdicts = x.rest()
+	return out
+}
+
+// bare is a snapshot with pools and classes, and nothing that runs.
+func bare(s *snapshot.Snapshot) *snapshot.Snapshot {
+	out := *s
+	out.Pods, out.Nodes, out.NodeClaims, out.DaemonSets, out.Workloads, out.Nominations, out.Buffers = nil, nil, nil, nil, nil, nil, nil
+	return &out
+}
+
+// say gives a node a verdict; the first one counts.
+func (x *search) say(n *node, code plan.Code, detail string) {
+	if _, ok := x.verdicts[n.name]; !ok {
+		x.verdicts[n.name] = plan.Verdict{Object: "node/" + n.name, Code: code, Detail: detail}
+	}
+}
+
+// rest are the verdicts of all nodes that are in no move, by name.
+func (x *search) rest() []plan.Verdict {
+	moved := map[string]bool{}
+	for i := range x.moves {
+		for _, name := range x.moves[i].Remove {
+			moved[name] = true
+		}
+	}
+	out := make([]plan.Verdict, 0, len(x.nodes))
+	for _, n := range x.nodes {
+		if moved[n.name] {
+			continue
+		}
+		v, ok := x.verdicts[n.name]
+		switch {
+		case ok:
+		case n.code != "":
+			v = plan.Verdict{Object: "node/" + n.name, Code: n.code, Detail: n.detail}
+		case n.idle != "":
+			v = plan.Verdict{Object: "node/" + n.name, Code: n.idle, Detail: n.idleDetail}
+		default:
+			v = plan.Verdict{Object: "node/" + n.name, Code: plan.NothingCheaper, Detail: "no cheaper nodes can take its pods"}
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// consolidate finds moves that make the cluster cheaper: first nodes that are empty, then
+// nodes whose pods fit on others, then nodes that cheaper ones can stand in for.
+func (x *search) consolidate() {
+	var empty, used []*node
+	for _, n := range x.nodes {
+		switch {
+		case n.code != "" || n.idle != "":
+		case n.empty():
+			empty = append(empty, n)
+		default:
+			used = append(used, n)
+		}
+	}
+	slices.SortFunc(empty, func(a, b *node) int { return cmp.Or(cmp.Compare(b.price, a.price), cmp.Compare(a.name, b.name)) })
+	var gone []*node
+	for _, n := range empty {
+		if !x.take(n, plan.MoveEmpty) {
+			continue
+		}
+		gone = append(gone, n)
+		x.moves = append(x.moves, plan.Move{
+			ID: moveID(plan.MoveEmpty, []string{n.name}), Reason: plan.MoveEmpty, Detail: "no pod would have to move",
+			Remove: []string{n.name}, Saving: n.price, Cost: n.cost,
+		})
+	}
+	x.underutilized(used, gone)
+}
+
+// take takes a node from its pool's budget; where that allows no more it says so.
+func (x *search) take(n *node, reason plan.MoveReason) bool {
+	if a := x.allowed(n.pool, reason); a.left <= 0 {
+		x.say(n, plan.BudgetExhausted, a.why)
+		return false
+	}
+	x.spend(n.pool, reason, 1)
+	return true
+}
+
+func moveID(reason plan.MoveReason, remove []string) string {
+	id := string(reason)
+	for _, r := range remove {
+		id += "/" + r
+	}
+	return id
+}
