@@ -48,10 +48,6 @@ func (w *World) describe(x *explainTable, pool, class int, k *candidate) (plan.C
 		case byOffer:
 			say(plan.NoOffering, w.describeOffer(x, pool, r, k))
 		case byShort:
-			if len(order) > 1 || k.short > 0 { // other things are in the way too
-				say(plan.InsufficientCapacity, x.t.u.types[k.typ].Type.Name+" "+x.t.u.shortage([]int32{k.n.offer}, " of it"))
-				continue
-			}
 			say(plan.InsufficientCapacity, w.describeShortage(class, pool))
 		}
 	}
@@ -200,11 +196,11 @@ func (w *World) describeShort(x *explainTable, pool, class int, k *candidate, s 
 	case most <= 0 && s.have <= 0:
 		return "needs " + need + "; no allowed type has any" + w.keptOut(x, pool, class, k)
 	case most >= s.need:
-		return fmt.Sprintf("needs %s with everything else; %s has enough, but the nearest allowed type with the rest, %s, gives %s%s: %s short%s",
-			need, mostType, name, amount(s.resource, s.have), after, amount(s.resource, s.need-s.have), w.keptOut(x, pool, class, k))
+		return fmt.Sprintf("needs %s with everything else; %s has enough, but the nearest allowed type with the rest, %s, gives %s%s: %s short%s%s",
+			need, mostType, name, amount(s.resource, s.have), after, amount(s.resource, s.need-s.have), x.t.u.turnedOut(name, s.resource), w.keptOut(x, pool, class, k))
 	}
-	return fmt.Sprintf("needs %s; the largest allowed type %s gives %s%s: %s short%s",
-		need, mostType, amount(s.resource, most), after, amount(s.resource, s.need-most), w.keptOut(x, pool, class, k))
+	return fmt.Sprintf("needs %s; the largest allowed type %s gives %s%s: %s short%s%s",
+		need, mostType, amount(s.resource, most), after, amount(s.resource, s.need-most), x.t.u.turnedOut(mostType, s.resource), w.keptOut(x, pool, class, k))
 }
 
 // most finds the allowed type that gives most of a resource.
@@ -213,7 +209,7 @@ func (w *World) most(x *explainTable, pool, class int, k *candidate, resource st
 	d := slices.Index(w.Dims, resource)
 	best, name := int64(-1), ""
 	for i := range row {
-		if row[i].offer < 0 || row[i].poolOnly != k.n.poolOnly || row[i].mask != k.n.mask {
+		if row[i].offer < 0 || row[i].poolOnly != k.n.poolOnly || row[i].mask&^shortOffer != k.n.mask {
 			continue
 		}
 		if v := x.alloc[i*len(w.Dims)+d]; v > best {

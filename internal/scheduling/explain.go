@@ -31,7 +31,10 @@ func (w *World) Explain(class int, hits []packing.LimitHit, exhausted bool) []Re
 	for i := range w.Pools {
 		p := &w.Pools[i]
 		r := Reason{PoolVerdict: plan.PoolVerdict{NodePool: p.Spec.Name, Code: p.Code, Detail: p.Detail}, Rules: far}
-		if p.Code == "" || p.Code == plan.InsufficientCapacity && p.Spec.Replicas == nil {
+		switch {
+		case p.Code == plan.InsufficientCapacity && p.Spec.Replicas != nil:
+			r.Code, r.Detail = plan.NodePoolStatic, "a static pool launches none for pods"
+		case p.Code == "" || p.Code == plan.InsufficientCapacity:
 			r = w.explainIn(class, i, hits, exhausted)
 			r.NodePool = p.Spec.Name
 		}
@@ -111,8 +114,8 @@ func (x *explainTable) weigh(need []int64, typ int, n nearest) candidate {
 	if n.mask&noOffer != 0 {
 		k.miss -= wholeMiss - offerMiss
 	}
-	if n.mask&shortOffer != 0 {
-		k.miss -= wholeMiss // it passes by itself
+	if n.mask == shortOffer {
+		k.miss = 0 // nothing is nearer than what passes by itself
 	}
 	have := x.alloc[typ*len(need):]
 	for d, v := range need {
@@ -121,6 +124,10 @@ func (x *explainTable) weigh(need []int64, typ int, n nearest) candidate {
 			k.rules++
 			k.miss += ratio(v-have[d], v)
 		}
+	}
+	if k.short > 0 && n.mask == shortOffer { // too small, whether it can be had or not
+		k.n.mask = 0
+		k.rules--
 	}
 	return k
 }

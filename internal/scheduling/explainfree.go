@@ -224,7 +224,7 @@ func (w *World) emptyPool(p *Pool) (plan.Code, string) {
 	}
 	i := slices.IndexFunc(w.Pools, func(q Pool) bool { return q.Spec == p.Spec })
 	if len(p.short) > 0 {
-		return plan.InsufficientCapacity, "all that it allows: " + p.Short()
+		return plan.InsufficientCapacity, p.Short() + "; the NodePool has no other"
 	}
 	x := w.table(i)
 	best, bestType, bestOffer := uint64(0), -1, int32(-1)

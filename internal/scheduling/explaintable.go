@@ -215,6 +215,8 @@ func (w *World) row(pool, rules int) []nearest {
 				n.poolOnly = n.mask & only
 				if n.mask == shortOffer {
 					short = append(short, k)
+				} else {
+					n.mask &^= shortOffer // it passes, and what else is in the way does not
 				}
 				if row[i].offer < 0 || n.before(&row[i]) {
 					row[i] = n

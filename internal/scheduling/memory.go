@@ -32,6 +32,20 @@ func (w *World) learn(class *snapshot.NodeClass, types []catalog.Resolved) {
 	}
 }
 
+// turnedOut remarks that what a type gives of a resource is what a node of it turned out to
+// have, where that is less than computed; "" when it is not.
+func (u *universe) turnedOut(typ, resource string) string {
+	i, ok := typeNamed(u.types, typ)
+	if !ok || u.types[i].Computed == nil {
+		return ""
+	}
+	is, was := u.types[i].Allocatable.Get(resource), u.types[i].Computed.Allocatable.Get(resource)
+	if is >= was {
+		return ""
+	}
+	return fmt.Sprintf(" (a node of it turned out to have %s less than the %s that are computed)", plan.Quantity(resource, was-is), plan.Quantity(resource, was))
+}
+
 func typeNamed(types []catalog.Resolved, name string) (int, bool) {
 	return slices.BinarySearchFunc(types, name, func(r catalog.Resolved, name string) int { return strings.Compare(r.Type.Name, name) })
 }

@@ -13,6 +13,7 @@ import (
 // judge holds one plan and everything it is judged with.
 type judge struct {
 	s     *snapshot.Snapshot
+	c     *catalog.Catalog
 	p     *plan.Plan
 	pools map[string]*poolView
 	nodes map[string]*nodeView
@@ -77,6 +78,7 @@ func check(j *judge) []string {
 	j.weights()
 	j.refusals()
 	j.existingFirst()
+	j.shortages()
 	return j.bad
 }
 
@@ -103,7 +105,7 @@ var emptyPlan = &plan.Plan{}
 
 func newJudge(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) *judge {
 	j := &judge{
-		s: s, p: p, pools: views(s, c), nodes: map[string]*nodeView{}, pods: map[string]*snapshot.Pod{},
+		s: s, c: c, p: p, pools: views(s, c), nodes: map[string]*nodeView{}, pods: map[string]*snapshot.Pod{},
 		onNode: map[string][]*snapshot.Pod{}, inLaunch: map[string][]*snapshot.Pod{},
 		storage: newStorage(s), skip: notYet, reach: map[string][]string{},
 	}

@@ -52,6 +52,7 @@ import (
 //	namespace shop labels=team=x
 //	limitrange, runtimeclass
 //	overlay, buffer, template, workload, nomination   optional features (addFeature)
+//	shortage, learned                       what the ledger remembers (addMemory)
 //
 // Selectors of spread, near and away: "app=web&tier" and so on; "*" selects all, "-" is
 // no selector. Their label keys are as written; those of nodes may be short: type, zone,
@@ -61,8 +62,10 @@ type World struct {
 	Catalog  *catalog.Catalog
 	Settings []string // settings lines' options
 	docs     []string // manifests, one document each
-	// nominations are in no manifest: the ledger has them.
+	// What follows is in no manifest: the ledger has it.
 	nominations []snapshot.Nomination
+	shortages   []snapshot.Shortage
+	learned     []sizeLine
 	classes     map[string]bool
 	pools       map[string]bool
 	used        bool // a pool refers to the default class
@@ -157,6 +160,9 @@ func (w *World) exec(l *opts) error {
 		return w.add(w.claimManifest(l))
 	}
 	if ok, err := w.addFeature(l); ok || err != nil {
+		return err
+	}
+	if ok, err := w.addMemory(l); ok || err != nil {
 		return err
 	}
 	return l.each(func(l *opts) error {

@@ -144,6 +144,7 @@ func openSize(s *snapshot.Snapshot, c *catalog.Catalog, cl *snapshot.NodeClaim, 
 	if err != nil {
 		return
 	}
+	relearn(s, class, rs)
 	first := true
 	change := overlays(s, c)
 	for _, r := range rs {

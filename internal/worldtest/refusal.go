@@ -185,7 +185,7 @@ func prefersNot(p *snapshot.NodePool, pod *snapshot.Pod) bool {
 // looks for room itself.
 var judged = map[plan.Code]bool{
 	plan.Unschedulable: true, plan.NoInstanceTypeFits: true, plan.RequirementConflict: true, plan.NoOffering: true,
-	plan.TaintNotTolerated: true, plan.LimitReached: true, plan.HostPortTaken: true, plan.NoNodePool: true,
+	plan.InsufficientCapacity: true, plan.TaintNotTolerated: true, plan.LimitReached: true, plan.HostPortTaken: true, plan.NoNodePool: true,
 	plan.TopologySpreadUnmet: true, plan.PodAffinityUnmet: true, plan.PodAntiAffinityUnmet: true,
 	plan.VolumeTopology: true, plan.VolumeLimit: true, plan.VolumeInUse: true, plan.StepLimit: true,
 }

@@ -23,9 +23,8 @@ func (w *World) Snapshot() (*snapshot.Snapshot, *kube.Report, error) {
 	s, report, err := kube.Read([]kube.Source{src}, kube.Options{
 		Cluster: "test", Region: w.Catalog.Region, Now: Clock, Settings: settings,
 	})
-	if err == nil && len(w.nominations) > 0 {
-		s.Nominations = append(s.Nominations, w.nominations...)
-		s.Normalize()
+	if err == nil {
+		err = w.remember(s)
 	}
 	return s, report, err
 }

@@ -81,6 +81,7 @@ func views(s *snapshot.Snapshot, c *catalog.Catalog) map[string]*poolView {
 			if err != nil {
 				rs = nil
 			}
+			relearn(s, class, rs)
 			resolved[class.Name] = rs
 		}
 		for _, r := range resolved[class.Name] {
@@ -124,7 +125,7 @@ func suppliesOf(s *snapshot.Snapshot, p *snapshot.NodePool, class *snapshot.Node
 	limits := attachLimits(s, r.Type.Name, r.Type.EBSVolumes(devicesOf(class)))
 	ofType := r.Labels()
 	for _, o := range r.Type.Offerings {
-		if !o.Available || !classHasZone(class, o.Zone) || !reservationOpen(s, class, &o) {
+		if !o.Available || !classHasZone(class, o.Zone) || !reservationOpen(s, class, &o) || shortNow(s, r.Type.Name, &o) {
 			continue
 		}
 		labels := maps.Clone(ofType)
