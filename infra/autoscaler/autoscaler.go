@@ -1,25 +1,55 @@
 package autoscaler
 
 import (
-	"path/filepath"
-
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
 
-// Autoscaler is Kerf for one cluster.
+// Autoscaler is Kerf for one cluster. With Props.PlanOnly everything but Plan is nil.
 type Autoscaler struct {
 	constructs.Construct
 	// Plan answers dry-runs. Whoever may invoke it may see the cluster's objects that
 	// are sent to it, and change nothing.
-	Plan awslambda.Function
-	// PlanLogs is the log group of Plan.
-	PlanLogs awslogs.LogGroup
+	Plan Function
+	// Sweep launches nodes for pending pods. To invoke it is to ask for a sweep now.
+	Sweep *Function
+	// Lifecycle goes one step on with a node.
+	Lifecycle *Function
+	// Catalog finds out what can be launched: types, prices, NodeClasses.
+	Catalog *Function
+
+	// Table is the ledger.
+	Table awsdynamodb.ITable
+	// Ticks brings sweeps, Work brings steps; DeadWork has the steps that failed for good.
+	Ticks, Work, DeadWork awssqs.Queue
 }
+
+// Seconds that a function may take, and what follows from it for its queue.
+const (
+	sweepTimeout     = 300
+	lifecycleTimeout = 120
+	catalogTimeout   = 300
+
+	// A tick that failed is not brought again: it is too old by then, and the next one is a
+	// few seconds away. The visibility timeout only has to be longer than the function, which
+	// Lambda demands, and the retention ends a tick before that.
+	tickVisibility = sweepTimeout + 30
+	tickRetention  = 120
+	// One sweep plans; the second one finds the lease taken, and asks it for another round.
+	tickConcurrency = 2
+
+	// Lambda's advice: six times the function's timeout, for batches that are throttled and
+	// tried again. A message that failed comes back sooner: the function says when.
+	workVisibility  = 6 * lifecycleTimeout
+	workReceives    = 5
+	workBatch       = 5
+	workConcurrency = 10
+	deadRetention   = 14 * 24 * 3600
+)
 
 // New adds Kerf to a scope. The error names every property that cannot be used and
 // what to write instead; nothing is added then.
@@ -29,63 +59,84 @@ func New(scope constructs.Construct, id string, props Props) (*Autoscaler, error
 		return nil, err
 	}
 	a := &Autoscaler{Construct: constructs.NewConstruct(scope, &id)}
-	a.Plan, a.PlanLogs = a.function(props, function{
+	a.Plan = a.function(props, function{
 		id: "Plan", name: "plan", memory: props.PlanMemoryMiB, timeout: props.PlanTimeoutSeconds,
 		description: "Kerf: what would be launched for " + props.ClusterName + ", at what price, and why. Changes nothing.",
 	})
+	if !props.PlanOnly {
+		a.act(props)
+	}
 	return a, nil
 }
 
-// function is in what one function differs from the others.
-type function struct {
-	id, name, description string
-	memory, timeout       int // MiB, seconds
+// act adds what acts.
+func (a *Autoscaler) act(props Props) {
+	a.Table = a.table(props)
+	a.queues()
+	may := grants{stack: awscdk.Stack_Of(a.Construct), props: props, auto: a}
+	env := map[string]*string{
+		"KERF_TABLE": a.Table.TableName(), "KERF_TICK_QUEUE": a.Ticks.QueueUrl(), "KERF_WORK_QUEUE": a.Work.QueueUrl(),
+	}
+	catalog := a.function(props, function{
+		id: "Catalog", name: "catalog", memory: props.CatalogMemoryMiB, timeout: catalogTimeout,
+		description: "Kerf: what can be launched for " + props.ClusterName + ": types, prices, NodeClasses.",
+		environs:    map[string]*string{"KERF_TABLE": a.Table.TableName()}, policies: may.catalog(),
+	})
+	a.Catalog = &catalog
+	// It runs again soon anyway: on its schedule, and when a sweep finds a class that is not
+	// resolved.
+	catalog.Lambda.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{MaxEventAge: seconds(catalogTimeout), RetryAttempts: jsii.Number(1)})
+
+	env["KERF_CATALOG_FUNCTION"] = catalog.Lambda.FunctionName()
+	sweep := a.function(props, function{
+		id: "Sweep", name: "sweep", memory: props.SweepMemoryMiB, timeout: sweepTimeout, loops: true,
+		description: "Kerf: launches nodes of " + props.ClusterName + " for pending pods.",
+		environs:    env, policies: may.sweep(),
+	})
+	a.Sweep = &sweep
+
+	delete(env, "KERF_CATALOG_FUNCTION")
+	reserved := workConcurrency
+	if props.SharedConcurrency {
+		reserved = 0
+	}
+	lifecycle := a.function(props, function{
+		id: "Lifecycle", name: "lifecycle", memory: props.LifecycleMemoryMiB, timeout: lifecycleTimeout, loops: true, concurrency: reserved,
+		description: "Kerf: goes one step on with nodes of " + props.ClusterName + ": registered, ready, gone.",
+		environs:    env, policies: may.lifecycle(),
+	})
+	a.Lifecycle = &lifecycle
+
+	a.trigger(sweep, a.Ticks, 1, tickConcurrency)
+	a.trigger(lifecycle, a.Work, workBatch, workConcurrency)
+	a.schedules()
+	a.alarms(props)
 }
 
-// function is what all functions have in common: a log group of their own with a
-// retention, JSON logs, and a role that can write there and do nothing else.
-func (a *Autoscaler) function(props Props, f function) (awslambda.Function, awslogs.LogGroup) {
-	scope := constructs.NewConstruct(a.Construct, &f.id)
-	logs := awslogs.NewLogGroup(scope, jsii.String("Logs"), &awslogs.LogGroupProps{
-		Retention:     awslogs.RetentionDays(retention(props.LogRetentionDays)),
-		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
-	})
-	role := awsiam.NewRole(scope, jsii.String("Role"), &awsiam.RoleProps{
-		AssumedBy:   awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
-		Description: jsii.String("Kerf " + f.name + " function: writes its own logs"),
-		InlinePolicies: &map[string]awsiam.PolicyDocument{
-			"logs": awsiam.NewPolicyDocument(&awsiam.PolicyDocumentProps{
-				Statements: &[]awsiam.PolicyStatement{
-					awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-						Actions:   jsii.Strings("logs:CreateLogStream", "logs:PutLogEvents"),
-						Resources: &[]*string{logs.LogGroupArn()},
-					}),
-				},
-			}),
+// ttlAttribute is where the ledger writes when a row ends (internal/ledger).
+const ttlAttribute = "ttl"
+
+// table is the ledger's table: a new one, or the one that was restored.
+func (a *Autoscaler) table(props Props) awsdynamodb.ITable {
+	if props.TableName != "" {
+		return awsdynamodb.Table_FromTableName(a.Construct, jsii.String("Ledger"), &props.TableName)
+	}
+	str := func(name string) *awsdynamodb.Attribute {
+		return &awsdynamodb.Attribute{Name: &name, Type: awsdynamodb.AttributeType_STRING}
+	}
+	return awsdynamodb.NewTable(a.Construct, jsii.String("Ledger"), &awsdynamodb.TableProps{
+		PartitionKey: str("pk"), SortKey: str("sk"),
+		BillingMode:         awsdynamodb.BillingMode_PAY_PER_REQUEST,
+		TimeToLiveAttribute: jsii.String(ttlAttribute),
+		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
+			PointInTimeRecoveryEnabled: jsii.Bool(true),
 		},
+		// Encrypted with a key that AWS owns: it needs no permission and costs nothing.
+		Encryption:         awsdynamodb.TableEncryption_DEFAULT,
+		DeletionProtection: jsii.Bool(true),
+		// Nodes outlive the stack, and the ledger knows whose they are.
+		RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
 	})
-	env := map[string]*string{clusterVariable: jsii.String(props.ClusterName)}
-	for k, v := range props.Settings {
-		env[k] = jsii.String(v)
-	}
-	architecture := awslambda.Architecture_ARM_64()
-	if props.Architecture == AMD64 {
-		architecture = awslambda.Architecture_X86_64()
-	}
-	fn := awslambda.NewFunction(scope, jsii.String("Function"), &awslambda.FunctionProps{
-		Description:           jsii.String(f.description),
-		Runtime:               awslambda.Runtime_PROVIDED_AL2023(),
-		Architecture:          architecture,
-		Handler:               jsii.String("bootstrap"),
-		Code:                  awslambda.Code_FromAsset(jsii.String(filepath.Join(props.CodeDir, f.name)), nil),
-		MemorySize:            jsii.Number(f.memory),
-		Timeout:               awscdk.Duration_Seconds(jsii.Number(f.timeout)),
-		Role:                  role,
-		LogGroup:              logs,
-		LoggingFormat:         awslambda.LoggingFormat_JSON,
-		ApplicationLogLevelV2: awslambda.ApplicationLogLevel_INFO,
-		SystemLogLevelV2:      awslambda.SystemLogLevel_WARN,
-		Environment:           &env,
-	})
-	return fn, logs
 }
+
+func seconds(n int) awscdk.Duration { return awscdk.Duration_Seconds(jsii.Number(n)) }

@@ -12,11 +12,85 @@ import (
 	"kerf.sh/kerf/internal/config"
 )
 
-// contextKeys are the keys of the CDK context that are not planner settings.
-var contextKeys = []string{"cluster", "architecture", "logRetentionDays", "planMemoryMiB", "planTimeoutSeconds"}
+// contextKey reads one key of the context into Props.
+type contextKey struct {
+	key  string
+	read func(p *Props, value any) error
+}
+
+// contextKeys are the keys of the CDK context that are not settings of the functions.
+var contextKeys = []contextKey{
+	{"cluster", word(func(p *Props) *string { return &p.ClusterName })},
+	{"architecture", word(func(p *Props) *Architecture { return &p.Architecture })},
+	{"planOnly", yes(func(p *Props) *bool { return &p.PlanOnly })},
+	{"nodeRoles", words(func(p *Props) *[]string { return &p.NodeRoles })},
+	{"ssmParameters", words(func(p *Props) *[]string { return &p.SSMParameters })},
+	{"tableName", word(func(p *Props) *string { return &p.TableName })},
+	{"alarmTopicArn", word(func(p *Props) *string { return &p.AlarmTopicARN })},
+	{"sharedConcurrency", yes(func(p *Props) *bool { return &p.SharedConcurrency })},
+	{"logRetentionDays", whole(func(p *Props) *int { return &p.LogRetentionDays })},
+	{"planMemoryMiB", whole(func(p *Props) *int { return &p.PlanMemoryMiB })},
+	{"planTimeoutSeconds", whole(func(p *Props) *int { return &p.PlanTimeoutSeconds })},
+	{"sweepMemoryMiB", whole(func(p *Props) *int { return &p.SweepMemoryMiB })},
+	{"lifecycleMemoryMiB", whole(func(p *Props) *int { return &p.LifecycleMemoryMiB })},
+	{"catalogMemoryMiB", whole(func(p *Props) *int { return &p.CatalogMemoryMiB })},
+}
+
+func word[S ~string](at func(*Props) *S) func(*Props, any) error {
+	return func(p *Props, v any) error {
+		s, err := text(v)
+		*at(p) = S(s)
+		return err
+	}
+}
+
+// words are a list, or text with commas, as -c gives it.
+func words(at func(*Props) *[]string) func(*Props, any) error {
+	return func(p *Props, v any) error {
+		list, ok := v.([]any)
+		if !ok {
+			s, err := text(v)
+			if err != nil {
+				return err
+			}
+			for w := range strings.SplitSeq(s, ",") {
+				list = append(list, strings.TrimSpace(w))
+			}
+		}
+		for _, v := range list {
+			s, err := text(v)
+			if err != nil {
+				return err
+			}
+			*at(p) = append(*at(p), s)
+		}
+		return nil
+	}
+}
+
+func whole(at func(*Props) *int) func(*Props, any) error {
+	return func(p *Props, v any) (err error) {
+		*at(p), err = number(v)
+		return err
+	}
+}
+
+func yes(at func(*Props) *bool) func(*Props, any) error {
+	return func(p *Props, v any) error {
+		s, err := text(v)
+		if err != nil {
+			return err
+		}
+		if s != "true" && s != "false" {
+			return fmt.Errorf("want true or false, not %q", s)
+		}
+		*at(p) = s == "true"
+		return nil
+	}
+}
 
 // FromContext reads Props from CDK context (cdk.json, or -c key=value): the keys of
-// Props, and every planner setting by its own key. Numbers may be text, as -c gives
+// Props, and every setting by its own key. Numbers and lists may be text, as -c gives
 // them. All mistakes are reported at once, an unknown key with the ones that exist;
 // keys of the CDK itself (aws:..., @aws-cdk/...) are left alone.
 func FromContext(context map[string]any) (Props, error) {
@@ -29,20 +103,11 @@ func FromContext(context map[string]any) (Props, error) {
 	for _, key := range slices.Sorted(maps.Keys(context)) {
 		value := context[key]
 		var err error
+		i := slices.IndexFunc(contextKeys, func(k contextKey) bool { return k.key == key })
 		switch {
 		case foreign(key):
-		case key == "cluster":
-			p.ClusterName, err = text(value)
-		case key == "architecture":
-			var s string
-			s, err = text(value)
-			p.Architecture = Architecture(s)
-		case key == "logRetentionDays":
-			p.LogRetentionDays, err = number(value)
-		case key == "planMemoryMiB":
-			p.PlanMemoryMiB, err = number(value)
-		case key == "planTimeoutSeconds":
-			p.PlanTimeoutSeconds, err = number(value)
+		case i >= 0:
+			err = contextKeys[i].read(&p, value)
 		case settings[key]:
 			p.Settings[key], err = text(value)
 		default:
@@ -69,7 +134,10 @@ func foreign(key string) bool {
 }
 
 func unknownKey(settings map[string]bool) error {
-	known := slices.Clone(contextKeys)
+	var known []string
+	for _, k := range contextKeys {
+		known = append(known, k.key)
+	}
 	for k, ok := range settings {
 		if ok {
 			known = append(known, k)

@@ -40,12 +40,40 @@ type Props struct {
 	PlanMemoryMiB int
 	// PlanTimeoutSeconds is the longest a plan may take, 3 to 900. Default: 60.
 	PlanTimeoutSeconds int
-	// Settings are the planner's settings, by the keys of docs/config.md.
+	// PlanOnly leaves out everything that acts: what remains answers dry-runs.
+	PlanOnly bool
+	// SweepMemoryMiB, LifecycleMemoryMiB and CatalogMemoryMiB are the memory of the functions
+	// that act, 128 to 10240. Default: 1769, 512 and 1024.
+	SweepMemoryMiB, LifecycleMemoryMiB, CatalogMemoryMiB int
+	// NodeRoles are the IAM roles that nodes may have, by name (with its path) or ARN: those
+	// that EC2NodeClasses name in spec.role, and those of the profiles in
+	// spec.instanceProfile. Default: KarpenterNodeRole-<cluster>.
+	NodeRoles []string
+	// SSMParameters are parameters of the account that EC2NodeClasses take their AMIs from
+	// (amiSelectorTerms[].ssmParameter), by name. Those of AWS can always be read.
+	SSMParameters []string
+	// TableName is a table that exists and becomes the ledger, after it was restored from a
+	// backup. Default: the stack makes one.
+	TableName string
+	// AlarmTopicARN is the SNS topic that alarms tell. Default: they tell nobody.
+	AlarmTopicARN string
+	// SharedConcurrency reserves nothing of the account's concurrency for the lifecycle
+	// function. Accounts with a limit below 110 need it.
+	SharedConcurrency bool
+	// Settings are what the functions can be told, by the keys of docs/config.md.
 	Settings map[string]string
 }
 
 // RetentionDays are the retentions that CloudWatch Logs knows.
 var RetentionDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
+
+var (
+	roleName  = regexp.MustCompile(`^([\w+=,.@-]+/)*[\w+=,.@-]{1,64}$`)
+	roleARN   = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:role/([\w+=,.@-]+/)*[\w+=,.@-]{1,64}$`)
+	topicARN  = regexp.MustCompile(`^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$`)
+	parameter = regexp.MustCompile(`^/?[a-zA-Z0-9_.-]+(/[a-zA-Z0-9_.-]+)*$`)
+	tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+)
 
 // clusterName is what EKS accepts.
 var clusterName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
@@ -66,6 +94,18 @@ func (p Props) withDefaults() Props {
 	if p.PlanTimeoutSeconds == 0 {
 		p.PlanTimeoutSeconds = 60
 	}
+	if p.SweepMemoryMiB == 0 {
+		p.SweepMemoryMiB = 1769
+	}
+	if p.LifecycleMemoryMiB == 0 {
+		p.LifecycleMemoryMiB = 512
+	}
+	if p.CatalogMemoryMiB == 0 {
+		p.CatalogMemoryMiB = 1024
+	}
+	if len(p.NodeRoles) == 0 {
+		p.NodeRoles = []string{"KarpenterNodeRole-" + p.ClusterName}
+	}
 	return p
 }
 
@@ -85,19 +125,53 @@ func (p Props) validate() error {
 	if !slices.Contains(RetentionDays, p.LogRetentionDays) {
 		bad("logRetentionDays: CloudWatch Logs does not know %d; want one of %s", p.LogRetentionDays, joinInts(RetentionDays))
 	}
-	if p.PlanMemoryMiB < 128 || p.PlanMemoryMiB > 10240 {
-		bad("planMemoryMiB: %d is out of range; Lambda takes 128 to 10240", p.PlanMemoryMiB)
+	for _, m := range []struct {
+		key string
+		mib int
+	}{{"planMemoryMiB", p.PlanMemoryMiB}, {"sweepMemoryMiB", p.SweepMemoryMiB}, {"lifecycleMemoryMiB", p.LifecycleMemoryMiB}, {"catalogMemoryMiB", p.CatalogMemoryMiB}} {
+		if m.mib < 128 || m.mib > 10240 {
+			bad("%s: %d is out of range; Lambda takes 128 to 10240", m.key, m.mib)
+		}
 	}
 	if p.PlanTimeoutSeconds < 3 || p.PlanTimeoutSeconds > 900 {
 		bad("planTimeoutSeconds: %d is out of range; want 3 to 900", p.PlanTimeoutSeconds)
 	}
+	for _, r := range p.NodeRoles {
+		if !roleName.MatchString(r) && !roleARN.MatchString(r) {
+			bad("nodeRoles: %q is neither the name of a role nor its ARN; wildcards are not taken", r)
+		}
+	}
+	for _, n := range p.SSMParameters {
+		if !parameter.MatchString(n) {
+			bad("ssmParameters: %q is no name of a parameter; wildcards are not taken", n)
+		}
+	}
+	if p.TableName != "" && !tableName.MatchString(p.TableName) {
+		bad("tableName: %q is no name of a DynamoDB table", p.TableName)
+	}
+	if p.AlarmTopicARN != "" && !topicARN.MatchString(p.AlarmTopicARN) {
+		bad("alarmTopicArn: %q is no ARN of an SNS topic", p.AlarmTopicARN)
+	}
 	if err := p.checkSettings(); err != nil {
 		errs = append(errs, err)
 	}
-	if len(errs) == 0 {
-		return p.checkCode("plan")
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for _, fn := range p.functions() {
+		if err := p.checkCode(fn); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// functions are those that the stack holds.
+func (p Props) functions() []string {
+	if p.PlanOnly {
+		return []string{"plan"}
+	}
+	return []string{"plan", "sweep", "lifecycle", "catalog"}
 }
 
 // checkSettings asks the functions' own table, so that a mistake shows here and not

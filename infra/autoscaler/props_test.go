@@ -13,11 +13,17 @@ import (
 	"kerf.sh/kerf/internal/config"
 )
 
-// builtCode makes a folder as `make build` leaves it, with programs of one processor
-// that hold nothing but their header. The bytes are always the same, and so are the
-// asset hashes in templates.
+// builtCode makes a folder as `make build` leaves it.
 func builtCode(t *testing.T, machine elf.Machine) string {
 	t.Helper()
+	dir := t.TempDir()
+	buildInto(dir, machine)
+	return dir
+}
+
+// buildInto makes programs of one processor that hold nothing but their header. The bytes
+// are always the same, and so are the asset hashes in templates.
+func buildInto(dir string, machine elf.Machine) {
 	header := make([]byte, 64)
 	copy(header, elf.ELFMAG)
 	header[elf.EI_CLASS], header[elf.EI_DATA], header[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
@@ -25,14 +31,14 @@ func builtCode(t *testing.T, machine elf.Machine) string {
 	binary.LittleEndian.PutUint16(header[18:], uint16(machine))
 	binary.LittleEndian.PutUint32(header[20:], uint32(elf.EV_CURRENT))
 	binary.LittleEndian.PutUint16(header[52:], 64)
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "plan"), 0o755); err != nil {
-		t.Fatal(err)
+	for _, fn := range (Props{}).functions() {
+		if err := os.MkdirAll(filepath.Join(dir, fn), 0o755); err != nil {
+			panic(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fn, "bootstrap"), header, 0o755); err != nil {
+			panic(err)
+		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "plan", "bootstrap"), header, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 func TestFromContext(t *testing.T) {
@@ -49,7 +55,15 @@ func TestFromContext(t *testing.T) {
 		{"keys of the CDK", map[string]any{"cluster": "prod", "aws:cdk:bundling-stacks": []any{"**"}, "@aws-cdk/core:newStyleStackSynthesis": true, "aws-cdk:enableDiffNoFail": true},
 			Props{ClusterName: "prod", Settings: map[string]string{}}, nil},
 		{"a key that is not known", map[string]any{"cluster": "prod", "clusterName": "prod"}, Props{},
-			[]string{"context key clusterName: not known; there are cluster, architecture, logRetentionDays, planMemoryMiB, planTimeoutSeconds,", "RESERVED_ENIS"}},
+			[]string{"context key clusterName: not known; there are cluster, architecture, planOnly, nodeRoles,", "planTimeoutSeconds", "RESERVED_ENIS"}},
+		{"everything else", map[string]any{"cluster": "prod", "planOnly": "true", "sharedConcurrency": true, "nodeRoles": "a, path/b", "ssmParameters": "/x/y,z", "tableName": "t", "alarmTopicArn": "arn:x",
+			"sweepMemoryMiB": "1", "lifecycleMemoryMiB": "2", "catalogMemoryMiB": "3", "LOG_LEVEL": "debug"},
+			Props{ClusterName: "prod", PlanOnly: true, SharedConcurrency: true, NodeRoles: []string{"a", "path/b"}, SSMParameters: []string{"/x/y", "z"}, TableName: "t", AlarmTopicARN: "arn:x",
+				SweepMemoryMiB: 1, LifecycleMemoryMiB: 2, CatalogMemoryMiB: 3, Settings: map[string]string{"LOG_LEVEL": "debug"}}, nil},
+		{"lists", map[string]any{"nodeRoles": []any{"a", "b"}}, Props{NodeRoles: []string{"a", "b"}, Settings: map[string]string{}}, nil},
+		{"a list of lists", map[string]any{"nodeRoles": []any{[]any{"a"}}}, Props{}, []string{"context key nodeRoles: want one value, not []interface"}},
+		{"neither true nor false", map[string]any{"planOnly": "yes"}, Props{}, []string{`context key planOnly: want true or false, not "yes"`}},
+		{"what the stack sets itself", map[string]any{"KERF_TABLE": "x"}, Props{}, []string{"context key KERF_TABLE: not known"}},
 		{"the cluster by its setting's name", map[string]any{"CLUSTER_NAME": "prod"}, Props{}, []string{"context key CLUSTER_NAME: not known"}},
 		{"several mistakes", map[string]any{"planMemoryMiB": "lots", "logRetentionDays": float64(1.5), "architecture": []any{"arm64"}}, Props{},
 			[]string{"context key architecture: want one value, not []interface", `context key logRetentionDays: want a whole number, not "1.5"`, `context key planMemoryMiB: want a whole number, not "lots"`}},
@@ -83,9 +97,14 @@ func TestValidate(t *testing.T) {
 		{"architecture", Props{ClusterName: "prod", CodeDir: arm, Architecture: "x86"}, []string{`architecture: "x86" is not known; want arm64 or amd64`}},
 		{"several at once", Props{ClusterName: "prod", CodeDir: arm, LogRetentionDays: 31, PlanMemoryMiB: 64, PlanTimeoutSeconds: 901},
 			[]string{"logRetentionDays: CloudWatch Logs does not know 31; want one of 1, 3,", "planMemoryMiB: 64 is out of range", "planTimeoutSeconds: 901 is out of range"}},
+		{"what acts", Props{ClusterName: "prod", CodeDir: arm, SweepMemoryMiB: 127, LifecycleMemoryMiB: 10241, CatalogMemoryMiB: 1, NodeRoles: []string{"ok", "any*", ""}, SSMParameters: []string{"/ok/x", "/golden/*"}, TableName: "a b", AlarmTopicARN: "pager"},
+			[]string{"sweepMemoryMiB: 127 is out of range", "lifecycleMemoryMiB: 10241", "catalogMemoryMiB: 1 is", `nodeRoles: "any*" is neither the name of a role nor its ARN`, `nodeRoles: ""`, `ssmParameters: "/golden/*" is no name of a parameter`,
+				`tableName: "a b" is no name`, `alarmTopicArn: "pager" is no ARN`}},
+		{"roles by ARN", Props{ClusterName: "prod", CodeDir: arm, NodeRoles: []string{"arn:aws-cn:iam::123456789012:role/x/y"}, TableName: "kerf.prod-1_x", AlarmTopicARN: "arn:aws:sns:eu-west-1:123456789012:pager"}, nil},
+		{"a user's ARN", Props{ClusterName: "prod", CodeDir: arm, NodeRoles: []string{"arn:aws:iam::123456789012:user/x"}}, []string{"nodeRoles: "}},
 		{"a setting that the functions refuse", Props{ClusterName: "prod", CodeDir: arm, Settings: map[string]string{"RESERVED_ENIS": "many"}}, []string{"settings: ", "RESERVED_ENIS"}},
 		{"a setting that does not exist", Props{ClusterName: "prod", CodeDir: arm, Settings: map[string]string{"RESERVED_ENI": "1"}}, []string{"settings: ", "RESERVED_ENI"}},
-		{"not built", Props{ClusterName: "prod", CodeDir: t.TempDir()}, []string{"code of function plan: ", "build it with: make build ARCH=arm64"}},
+		{"not built", Props{ClusterName: "prod", CodeDir: t.TempDir()}, []string{"code of function plan: ", "build it with: make build ARCH=arm64", "code of function sweep: ", "code of function lifecycle: ", "code of function catalog: "}},
 		{"built for another processor", Props{ClusterName: "prod", CodeDir: amd}, []string{"was built for EM_X86_64 and the function runs on arm64; build it with: make build ARCH=arm64"}},
 	}
 	for _, tt := range tests {

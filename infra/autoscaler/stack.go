@@ -42,13 +42,32 @@ func NewStack(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	output := func(id, description string, value *string) {
 		awscdk.NewCfnOutput(stack, &id, &awscdk.CfnOutputProps{Value: value, Description: &description})
 	}
-	output("PlanFunctionName", "The function that answers dry-runs", a.Plan.FunctionName())
+	output("PlanFunctionName", "The function that answers dry-runs", a.Plan.Lambda.FunctionName())
 	output("PlanInvoke", "How to call it: request.json is {\"objects\": [...], \"format\": \"text\"}", awscdk.Fn_Join(jsii.String(""), &[]*string{
 		jsii.String("aws lambda invoke --region "), stack.Region(),
-		jsii.String(" --function-name "), a.Plan.FunctionName(),
+		jsii.String(" --function-name "), a.Plan.Lambda.FunctionName(),
 		jsii.String(" --cli-binary-format raw-in-base64-out --payload file://request.json answer.json"),
 	}))
-	output("PlanLogGroup", "Where it logs", a.PlanLogs.LogGroupName())
+	output("PlanLogGroup", "Where it logs", a.Plan.Logs.LogGroupName())
+	if props.PlanOnly {
+		return stack, nil
+	}
+	for _, f := range []struct {
+		name string
+		fn   *Function
+	}{{"Sweep", a.Sweep}, {"Lifecycle", a.Lifecycle}, {"Catalog", a.Catalog}} {
+		output(f.name+"FunctionName", "The function "+f.name, f.fn.Lambda.FunctionName())
+		output(f.name+"LogGroup", "Where it logs", f.fn.Logs.LogGroupName())
+		output(f.name+"RoleArn", "Its role, which the cluster has to let in", f.fn.Role.RoleArn())
+	}
+	output("SweepInvoke", "How to ask for a sweep now", awscdk.Fn_Join(jsii.String(""), &[]*string{
+		jsii.String("aws lambda invoke --region "), stack.Region(),
+		jsii.String(" --function-name "), a.Sweep.Lambda.FunctionName(), jsii.String(" answer.json"),
+	}))
+	output("TableName", "The ledger; it stays when the stack goes", a.Table.TableName())
+	output("TickQueueUrl", "The queue of sweeps", a.Ticks.QueueUrl())
+	output("WorkQueueUrl", "The queue of steps", a.Work.QueueUrl())
+	output("WorkDeadLettersUrl", "The steps that failed for good", a.DeadWork.QueueUrl())
 	return stack, nil
 }
 

@@ -1,86 +1,29 @@
 package autoscaler
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/json"
-	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
 	"github.com/google/go-cmp/cmp"
 
 	"kerf.sh/kerf/internal/config"
+	"kerf.sh/kerf/internal/lifecycle"
+	"kerf.sh/kerf/internal/telemetry/report"
 )
-
-var rewrite = flag.Bool("rewrite", false, "rewrite the golden template")
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	jsii.Close() // the CDK's own process
-	os.Exit(code)
-}
-
-// resource is one resource of a template, as far as the tests look into it.
-type resource struct {
-	Type           string
-	DeletionPolicy string
-	Properties     map[string]any
-}
-
-type template struct {
-	Resources map[string]resource
-	Outputs   map[string]struct{ Value any }
-}
-
-func synthesise(t *testing.T, props Props) (template, []byte) {
-	t.Helper()
-	stack, err := NewStack(awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false)}), props)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(assertions.Template_FromStack(stack, nil).ToJSON()); err != nil {
-		t.Fatal(err)
-	}
-	var out template
-	if err := json.Unmarshal(buf.Bytes(), &out); err != nil {
-		t.Fatal(err)
-	}
-	return out, buf.Bytes()
-}
-
-// only returns the one resource of a type.
-func (tm template) only(t *testing.T, typ string) (string, resource) {
-	t.Helper()
-	var ids []string
-	for id, r := range tm.Resources {
-		if r.Type == typ {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) != 1 {
-		t.Fatalf("%d resources of type %s: %v", len(ids), typ, ids)
-	}
-	return ids[0], tm.Resources[ids[0]]
-}
-
-func demoProps(t *testing.T) Props {
-	return Props{ClusterName: "prod", CodeDir: builtCode(t, elf.EM_AARCH64), Settings: map[string]string{"RESERVED_ENIS": "1"}}
-}
 
 // TestGolden shows every change of the template in review.
 func TestGolden(t *testing.T) {
-	_, got := synthesise(t, demoProps(t))
+	got := demo(t).text
 	file := filepath.Join("testdata", "template.json")
 	if *rewrite {
 		if err := os.WriteFile(file, got, 0o644); err != nil {
@@ -97,130 +40,424 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestResources: nothing is in the stack but what is meant to be.
+// TestResources: nothing is in the stack but what is meant to be; above all no policy or
+// function that the CDK adds by itself.
 func TestResources(t *testing.T) {
-	tm, _ := synthesise(t, demoProps(t))
-	var types []string
-	for _, r := range tm.Resources {
-		types = append(types, r.Type)
+	count := func(tm template) map[string]int {
+		out := map[string]int{}
+		for _, r := range tm.Resources {
+			out[r.Type]++
+		}
+		return out
 	}
-	slices.Sort(types)
-	want := []string{"AWS::IAM::Role", "AWS::Lambda::Function", "AWS::Logs::LogGroup"}
-	if d := cmp.Diff(want, types); d != "" {
+	want := map[string]int{
+		"AWS::Lambda::Function": 4, "AWS::Logs::LogGroup": 4, "AWS::IAM::Role": 6, "AWS::DynamoDB::Table": 1,
+		"AWS::SQS::Queue": 3, "AWS::SQS::QueuePolicy": 3, "AWS::Lambda::EventSourceMapping": 2, "AWS::Lambda::EventInvokeConfig": 1,
+		"AWS::Scheduler::Schedule": 2, "AWS::CloudWatch::Alarm": 6,
+	}
+	if d := cmp.Diff(want, count(demo(t))); d != "" {
 		t.Error(d)
+	}
+	props := demoProps()
+	props.PlanOnly = true
+	tm := made(t, props)
+	if d := cmp.Diff(map[string]int{"AWS::Lambda::Function": 1, "AWS::Logs::LogGroup": 1, "AWS::IAM::Role": 1}, count(tm)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(demo(t).function(t, "Plan"), tm.function(t, "Plan"), cmp.AllowUnexported(resource{})); d != "" {
+		t.Errorf("the plan function alone is another one: %s", d)
 	}
 }
 
-// TestRole: the function may write to its own log group, and nothing else; nobody
-// but Lambda may take the role.
-func TestRole(t *testing.T) {
-	tm, _ := synthesise(t, demoProps(t))
-	logs, _ := tm.only(t, "AWS::Logs::LogGroup")
-	id, role := tm.only(t, "AWS::IAM::Role")
-	for _, more := range []string{"ManagedPolicyArns", "PermissionsBoundary"} {
-		if v, ok := role.Properties[more]; ok {
-			t.Errorf("%s: %v", more, v)
-		}
-	}
-	want := []any{map[string]any{"PolicyName": "logs", "PolicyDocument": map[string]any{"Version": "2012-10-17", "Statement": []any{map[string]any{
-		"Effect":   "Allow",
-		"Action":   []any{"logs:CreateLogStream", "logs:PutLogEvents"},
-		"Resource": map[string]any{"Fn::GetAtt": []any{logs, "Arn"}},
-	}}}}}
-	if d := cmp.Diff(want, role.Properties["Policies"]); d != "" {
-		t.Error(d)
-	}
-	trust := map[string]any{"Version": "2012-10-17", "Statement": []any{map[string]any{
-		"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": map[string]any{"Service": "lambda.amazonaws.com"},
-	}}}
-	if d := cmp.Diff(trust, role.Properties["AssumeRolePolicyDocument"]); d != "" {
-		t.Error(d)
-	}
-	_, fn := tm.only(t, "AWS::Lambda::Function")
-	if d := cmp.Diff(map[string]any{"Fn::GetAtt": []any{id, "Arn"}}, fn.Properties["Role"]); d != "" {
-		t.Errorf("the function runs under another role: %s", d)
+func TestFunctions(t *testing.T) {
+	tm := demo(t)
+	for _, f := range []struct {
+		name            string
+		memory, timeout float64
+	}{{"Plan", 1769, 60}, {"Sweep", 1769, 300}, {"Lifecycle", 512, 120}, {"Catalog", 1024, 300}} {
+		t.Run(f.name, func(t *testing.T) {
+			fn := tm.function(t, f.name)
+			group := tm.find(t, "AWS::Logs::LogGroup", "Kerf"+f.name+"Logs")
+			for key, want := range map[string]any{
+				"Runtime":       "provided.al2023",
+				"Handler":       "bootstrap",
+				"Architectures": []any{"arm64"},
+				"MemorySize":    f.memory,
+				"Timeout":       f.timeout,
+				"LoggingConfig": map[string]any{"LogFormat": "JSON", "ApplicationLogLevel": "INFO", "SystemLogLevel": "WARN", "LogGroup": map[string]any{"Ref": group.id}},
+				"Role":          map[string]any{"Fn::GetAtt": []any{tm.role(t, f.name).id, "Arn"}},
+			} {
+				if d := cmp.Diff(want, fn.Properties[key]); d != "" {
+					t.Errorf("%s: %s", key, d)
+				}
+			}
+			if group.Properties["RetentionInDays"] != float64(30) || group.DeletionPolicy != "Delete" {
+				t.Errorf("log group: %+v", group)
+			}
+		})
 	}
 }
 
-func TestFunction(t *testing.T) {
-	tm, _ := synthesise(t, demoProps(t))
-	logs, group := tm.only(t, "AWS::Logs::LogGroup")
-	_, fn := tm.only(t, "AWS::Lambda::Function")
-	for key, want := range map[string]any{
-		"Runtime":       "provided.al2023",
-		"Handler":       "bootstrap",
-		"Architectures": []any{"arm64"},
-		"MemorySize":    float64(1769),
-		"Timeout":       float64(60),
-		"Environment":   map[string]any{"Variables": map[string]any{"CLUSTER_NAME": "prod", "RESERVED_ENIS": "1"}},
-		"LoggingConfig": map[string]any{"LogFormat": "JSON", "ApplicationLogLevel": "INFO", "SystemLogLevel": "WARN", "LogGroup": map[string]any{"Ref": logs}},
-	} {
-		if d := cmp.Diff(want, fn.Properties[key]); d != "" {
-			t.Errorf("%s: %s", key, d)
+// TestTable: the ledger finds in the table what it counts on, and the table outlives
+// accidents.
+func TestTable(t *testing.T) {
+	tb := demo(t).find(t, "AWS::DynamoDB::Table", "KerfLedger")
+	want := map[string]any{
+		"BillingMode":                      "PAY_PER_REQUEST",
+		"DeletionProtectionEnabled":        true,
+		"AttributeDefinitions":             []any{map[string]any{"AttributeName": "pk", "AttributeType": "S"}, map[string]any{"AttributeName": "sk", "AttributeType": "S"}},
+		"KeySchema":                        []any{map[string]any{"AttributeName": "pk", "KeyType": "HASH"}, map[string]any{"AttributeName": "sk", "KeyType": "RANGE"}},
+		"PointInTimeRecoverySpecification": map[string]any{"PointInTimeRecoveryEnabled": true},
+		"SSESpecification":                 map[string]any{"SSEEnabled": false}, // = the key that AWS owns
+		"TimeToLiveSpecification":          map[string]any{"AttributeName": ttlAttribute, "Enabled": true},
+	}
+	if d := cmp.Diff(want, tb.Properties); d != "" {
+		t.Error(d)
+	}
+	if tb.DeletionPolicy != "Retain" {
+		t.Errorf("deletion policy %s", tb.DeletionPolicy)
+	}
+	source, err := os.ReadFile(filepath.Join("..", "..", "internal", "ledger", "value.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"attrPK": "pk", "attrSK": "sk", "attrTTL": ttlAttribute} {
+		if !regexp.MustCompile(name + `\s*=\s*"` + value + `"`).Match(source) {
+			t.Errorf("the ledger's %s is not %q", name, value)
 		}
 	}
-	if group.Properties["RetentionInDays"] != float64(30) || group.DeletionPolicy != "Delete" {
-		t.Errorf("log group: %+v", group)
+}
+
+// TestRestoredTable: a table that was restored takes the place of the stack's own.
+func TestRestoredTable(t *testing.T) {
+	props := demoProps()
+	props.TableName = "kerf-restored"
+	tm := made(t, props)
+	if n := len(tm.all("AWS::DynamoDB::Table")); n != 0 {
+		t.Errorf("%d tables are made", n)
 	}
-	if _, ok := fn.Properties["VpcConfig"]; ok {
-		t.Error("the plan function needs no VPC")
+	for _, f := range []string{"Sweep", "Lifecycle", "Catalog"} {
+		if got := tm.function(t, f).at("Environment", "Variables", "KERF_TABLE"); got != "kerf-restored" {
+			t.Errorf("%s uses table %v", f, got)
+		}
+		if doc, _ := json.Marshal(render(tm.role(t, f).Properties["Policies"])); !strings.Contains(string(doc), `:table/kerf-restored"`) {
+			t.Errorf("%s may not use the table: %s", f, doc)
+		}
+	}
+}
+
+// TestQueues: what fits the timeouts of the functions, and what nobody reads on the way.
+func TestQueues(t *testing.T) {
+	tm := demo(t)
+	ticks, work, dead := tm.queue(t, "Ticks"), tm.queue(t, "Work"), tm.queue(t, "DeadWork")
+	for _, q := range []resource{ticks, work, dead} {
+		if q.Properties["SqsManagedSseEnabled"] != true {
+			t.Errorf("%s is not encrypted", q.id)
+		}
+		policies := 0
+		for _, p := range tm.all("AWS::SQS::QueuePolicy") {
+			if target(p.Properties["Queues"].([]any)[0]) != q.id {
+				continue
+			}
+			policies++
+			want := []any{map[string]any{"Effect": "Deny", "Action": "sqs:*", "Principal": map[string]any{"AWS": "*"},
+				"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}}, "Resource": map[string]any{"Fn::GetAtt": []any{q.id, "Arn"}}}}
+			if d := cmp.Diff(want, p.at("PolicyDocument", "Statement")); d != "" {
+				t.Errorf("%s: %s", q.id, d)
+			}
+		}
+		if policies != 1 {
+			t.Errorf("%s has %d policies", q.id, policies)
+		}
+	}
+	number := func(r resource, key string) float64 { n, _ := r.Properties[key].(float64); return n }
+	sweep, lifecycle := number(tm.function(t, "Sweep"), "Timeout"), number(tm.function(t, "Lifecycle"), "Timeout")
+	if v := number(ticks, "VisibilityTimeout"); v <= sweep {
+		t.Errorf("a tick comes back after %v s, while its sweep of %v s may run", v, sweep)
+	}
+	if r := number(ticks, "MessageRetentionPeriod"); r != 120 || r >= number(ticks, "VisibilityTimeout") {
+		t.Errorf("ticks are kept for %v s: one that failed would come back late", r)
+	}
+	if _, ok := ticks.Properties["RedrivePolicy"]; ok {
+		t.Error("ticks have a dead-letter queue: an old tick is of no use")
+	}
+	if v := number(work, "VisibilityTimeout"); v < 6*lifecycle {
+		t.Errorf("work comes back after %v s, want six times %v s", v, lifecycle)
+	}
+	// The longest delay of a message is 15 minutes.
+	if r, ok := work.Properties["MessageRetentionPeriod"].(float64); ok && r < 3600 {
+		t.Errorf("work is kept for %v s", r)
+	}
+	if target(work.at("RedrivePolicy", "deadLetterTargetArn")) != dead.id || work.at("RedrivePolicy", "maxReceiveCount").(float64) < 5 {
+		t.Errorf("dead letters of work: %v", work.Properties["RedrivePolicy"])
+	}
+	if r := number(dead, "MessageRetentionPeriod"); r != 1209600 {
+		t.Errorf("dead letters are kept for %v s, want 14 days", r)
+	}
+}
+
+func TestTriggers(t *testing.T) {
+	tm := demo(t)
+	for _, tr := range []struct {
+		queue, function    string
+		batch, concurrency float64
+	}{{"Ticks", "Sweep", 1, 2}, {"Work", "Lifecycle", 5, 10}} {
+		fn := tm.function(t, tr.function)
+		want := map[string]any{
+			"BatchSize": tr.batch, "EventSourceArn": map[string]any{"Fn::GetAtt": []any{tm.queue(t, tr.queue).id, "Arn"}},
+			"FunctionName": map[string]any{"Ref": fn.id}, "FunctionResponseTypes": []any{"ReportBatchItemFailures"},
+			"ScalingConfig": map[string]any{"MaximumConcurrency": tr.concurrency},
+		}
+		if d := cmp.Diff(want, tm.find(t, "AWS::Lambda::EventSourceMapping", "Kerf"+tr.function).Properties); d != "" {
+			t.Error(d)
+		}
+		// A trigger that may start more than is reserved is throttled, and counts as received.
+		if r, ok := fn.Properties["ReservedConcurrentExecutions"].(float64); ok && r < tr.concurrency {
+			t.Errorf("%s: %v reserved, %v started", tr.function, r, tr.concurrency)
+		}
+	}
+	if got := tm.function(t, "Lifecycle").Properties["ReservedConcurrentExecutions"]; got != float64(10) {
+		t.Errorf("reserved for lifecycle: %v", got)
+	}
+	props := demoProps()
+	props.SharedConcurrency = true
+	for _, fn := range made(t, props).all("AWS::Lambda::Function") {
+		if v, ok := fn.Properties["ReservedConcurrentExecutions"]; ok {
+			t.Errorf("%s reserves %v", fn.id, v)
+		}
+	}
+}
+
+// TestLoops: Lambda stops a chain that comes back to a function after 16 hops, unless the
+// function allows it. Those that can start themselves over queues allow it, and no others.
+func TestLoops(t *testing.T) {
+	tm := demo(t)
+	functions := []string{"Plan", "Sweep", "Lifecycle", "Catalog"}
+	starts := map[string][]string{} // function -> functions
+	for _, f := range functions {
+		for _, st := range statements(tm.role(t, f)) {
+			if !slices.Contains(list(st["Action"]), "sqs:SendMessage") {
+				continue
+			}
+			resources, ok := st["Resource"].([]any)
+			if !ok {
+				resources = []any{st["Resource"]}
+			}
+			for _, r := range resources {
+				for _, m := range tm.all("AWS::Lambda::EventSourceMapping") {
+					if target(m.Properties["EventSourceArn"]) == target(r) {
+						for _, g := range functions {
+							if tm.function(t, g).id == target(m.Properties["FunctionName"]) {
+								starts[f] = append(starts[f], g)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	var reaches func(from, to string, seen map[string]bool) bool
+	reaches = func(from, to string, seen map[string]bool) bool {
+		for _, g := range starts[from] {
+			if g == to || !seen[g] && reaches(g, to, set(seen, g)) {
+				return true
+			}
+		}
+		return false
+	}
+	var loops []string
+	for _, f := range functions {
+		want := any(nil)
+		if reaches(f, f, map[string]bool{}) {
+			loops, want = append(loops, f), "Allow"
+		}
+		if got := tm.function(t, f).Properties["RecursiveLoop"]; got != want {
+			t.Errorf("%s: RecursiveLoop is %v, want %v", f, got, want)
+		}
+	}
+	if !slices.Equal(loops, []string{"Sweep", "Lifecycle"}) {
+		t.Errorf("%v come back to themselves", loops)
+	}
+}
+
+func set(seen map[string]bool, g string) map[string]bool { seen[g] = true; return seen }
+
+// TestSchedules: the sweep can read what the schedule sends, late or not.
+func TestSchedules(t *testing.T) {
+	tm := demo(t)
+	minute, refresh := tm.find(t, "AWS::Scheduler::Schedule", "KerfMinute"), tm.find(t, "AWS::Scheduler::Schedule", "KerfCatalogRefresh")
+	for _, s := range []struct {
+		schedule   resource
+		expression string
+		target     string
+		maxAge     float64
+	}{{minute, "cron(* * * * ? *)", tm.queue(t, "Ticks").id, 60}, {refresh, "rate(5 minutes)", tm.function(t, "Catalog").id, 300}} {
+		got := []any{s.schedule.Properties["ScheduleExpression"], s.schedule.at("FlexibleTimeWindow", "Mode"), target(s.schedule.at("Target", "Arn")), s.schedule.at("Target", "RetryPolicy", "MaximumEventAgeInSeconds")}
+		if d := cmp.Diff([]any{s.expression, "OFF", s.target, s.maxAge}, got); d != "" {
+			t.Errorf("%s: %s", s.schedule.id, d)
+		}
+	}
+	input := minute.at("Target", "Input").(string)
+	at := time.Date(2026, 11, 30, 9, 30, 0, 0, time.UTC)
+	for _, body := range []string{strings.Replace(input, "<aws.scheduler.scheduled-time>", at.Format(time.RFC3339), 1), input} {
+		tick, err := lifecycle.DecodeTick(body, at.Add(3*time.Second))
+		if err != nil || tick.Kind != lifecycle.TickMinute || tick.Slot != at.Unix() {
+			t.Errorf("%s: %+v, %v", body, tick, err)
+		}
+	}
+	if !strings.Contains(input, "<aws.scheduler.scheduled-time>") {
+		t.Errorf("%s does not say when", input)
+	}
+}
+
+// TestAlarms: few, on what is there to be measured.
+func TestAlarms(t *testing.T) {
+	tm := demo(t)
+	alarms := tm.all("AWS::CloudWatch::Alarm")
+	if len(alarms) > 8 {
+		t.Errorf("%d alarms are billed, want 8 at most", len(alarms))
+	}
+	rows := map[string]report.Row{}
+	for _, r := range report.Table() {
+		rows[string(r.Metric)] = r
+	}
+	for _, a := range alarms {
+		if _, ok := a.Properties["AlarmActions"]; ok {
+			t.Errorf("%s tells somebody that nobody named", a.id)
+		}
+		if a.Properties["Namespace"] != report.Namespace {
+			continue
+		}
+		row, ok := rows[a.Properties["MetricName"].(string)]
+		var dims []string
+		for _, d := range a.Properties["Dimensions"].([]any) {
+			m := d.(map[string]any)
+			dims = append(dims, m["Name"].(string))
+			if m["Name"] == report.DimensionCluster && m["Value"] != "prod" {
+				t.Errorf("%s is about cluster %v", a.id, m["Value"])
+			}
+		}
+		if !ok || !slices.Equal(dims, row.Dimensions()) {
+			t.Errorf("%s: no function reports %v by %v", a.id, a.Properties["MetricName"], dims)
+		}
+	}
+	tick := tm.find(t, "AWS::CloudWatch::Alarm", "KerfAlarmsNoTick").Properties
+	got := []any{tick["MetricName"], tick["Statistic"], tick["Period"], tick["EvaluationPeriods"], tick["ComparisonOperator"], tick["Threshold"], tick["TreatMissingData"]}
+	if d := cmp.Diff([]any{"TickSuccess", "Sum", 60., 3., "LessThanThreshold", 1., "breaching"}, got); d != "" {
+		t.Errorf("three minutes without a sweep: %s", d)
+	}
+	died := tm.find(t, "AWS::CloudWatch::Alarm", "KerfAlarmsWorkDied")
+	if died.Properties["MetricName"] != "ApproximateNumberOfMessagesVisible" || died.Properties["Threshold"] != 1. || target(died.Properties["Dimensions"].([]any)[0].(map[string]any)["Value"]) != tm.queue(t, "DeadWork").id {
+		t.Errorf("dead letters: %v", died.Properties)
+	}
+	for _, f := range []string{"Sweep", "Lifecycle", "Catalog"} {
+		a := tm.find(t, "AWS::CloudWatch::Alarm", "KerfAlarms"+f+"Errors").Properties
+		if a["MetricName"] != "Errors" || target(a["Dimensions"].([]any)[0].(map[string]any)["Value"]) != tm.function(t, f).id {
+			t.Errorf("errors of %s: %v", f, a)
+		}
+	}
+	props := demoProps()
+	props.AlarmTopicARN = "arn:aws:sns:us-east-1:123456789012:pager"
+	for _, a := range made(t, props).all("AWS::CloudWatch::Alarm") {
+		for _, key := range []string{"AlarmActions", "OKActions"} {
+			if d := cmp.Diff([]any{props.AlarmTopicARN}, a.Properties[key]); d != "" {
+				t.Errorf("%s %s: %s", a.id, key, d)
+			}
+		}
 	}
 }
 
 // TestChoices: what a person sets arrives in the template.
 func TestChoices(t *testing.T) {
-	tm, _ := synthesise(t, Props{
+	tm := made(t, Props{
 		ClusterName: "a_b", CodeDir: builtCode(t, elf.EM_X86_64), Architecture: AMD64,
-		LogRetentionDays: 7, PlanMemoryMiB: 512, PlanTimeoutSeconds: 30,
+		LogRetentionDays: 7, PlanMemoryMiB: 512, PlanTimeoutSeconds: 30, SweepMemoryMiB: 3008, LifecycleMemoryMiB: 256, CatalogMemoryMiB: 2048,
+		Settings: map[string]string{"LOG_LEVEL": "debug"},
 	})
-	_, fn := tm.only(t, "AWS::Lambda::Function")
-	_, group := tm.only(t, "AWS::Logs::LogGroup")
-	got := []any{fn.Properties["Architectures"], fn.Properties["MemorySize"], fn.Properties["Timeout"], group.Properties["RetentionInDays"]}
-	if d := cmp.Diff([]any{[]any{"x86_64"}, float64(512), float64(30), float64(7)}, got); d != "" {
-		t.Error(d)
+	for name, memory := range map[string]float64{"Plan": 512, "Sweep": 3008, "Lifecycle": 256, "Catalog": 2048} {
+		fn := tm.function(t, name)
+		got := []any{fn.Properties["Architectures"], fn.Properties["MemorySize"], fn.at("LoggingConfig", "ApplicationLogLevel")}
+		if d := cmp.Diff([]any{[]any{"x86_64"}, memory, "DEBUG"}, got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		if got := tm.find(t, "AWS::Logs::LogGroup", "Kerf"+name).Properties["RetentionInDays"]; got != 7. {
+			t.Errorf("%s keeps logs for %v days", name, got)
+		}
+	}
+	if got := tm.function(t, "Plan").Properties["Timeout"]; got != 30. {
+		t.Error(got)
 	}
 }
 
-// TestEnvironment: every variable that the stack sets is one that the function knows.
+// TestEnvironment: every variable that the stack sets is one that the functions know, and
+// every one that they know is set by somebody.
 func TestEnvironment(t *testing.T) {
-	props := demoProps(t)
-	known := map[string]bool{}
+	props := demoProps()
+	missing := map[string]bool{}
 	for _, s := range config.Table() {
-		if s.Scope == config.Made {
-			continue
-		}
-		known[s.Key] = true
-		if s.Key != clusterVariable {
+		missing[s.Key] = true
+		if s.Scope != config.Made && s.Key != clusterVariable {
 			props.Settings[s.Key] = s.Default
 		}
 	}
-	tm, _ := synthesise(t, props)
-	_, fn := tm.only(t, "AWS::Lambda::Function")
-	set, _ := fn.Properties["Environment"].(map[string]any)["Variables"].(map[string]any)
-	if len(set) != len(known) {
-		t.Errorf("the stack sets %d variables, the function knows %d", len(set), len(known))
+	tm := made(t, props)
+	points := map[string]string{
+		"KERF_TABLE": tm.find(t, "AWS::DynamoDB::Table", "").id, "KERF_TICK_QUEUE": tm.queue(t, "Ticks").id, "KERF_WORK_QUEUE": tm.queue(t, "Work").id,
+		"KERF_CATALOG_FUNCTION": tm.function(t, "Catalog").id,
 	}
-	var environ []string
-	for k, v := range set {
-		if !known[k] {
-			t.Errorf("%s is set and not known", k)
+	for name, names := range map[string][]string{
+		"Plan": nil, "Catalog": {"KERF_TABLE"}, "Lifecycle": {"KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
+		"Sweep": {"KERF_CATALOG_FUNCTION", "KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
+	} {
+		var environ, got []string
+		for k, v := range tm.function(t, name).at("Environment", "Variables").(map[string]any) {
+			delete(missing, k)
+			if to, ok := points[k]; ok {
+				got = append(got, k)
+				if target(v) != to {
+					t.Errorf("%s: %s is %v, want %s", name, k, v, to)
+				}
+				v = "https://sqs.us-east-1.amazonaws.com/123456789012/x"
+			}
+			environ = append(environ, k+"="+v.(string))
 		}
-		environ = append(environ, k+"="+v.(string))
+		slices.Sort(got)
+		if d := cmp.Diff(names, got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		c, err := config.Load(environ)
+		if err != nil || c.Cluster != "prod" {
+			t.Errorf("%s would not start: %v", name, err)
+		}
+		for _, kv := range environ {
+			k, _, _ := strings.Cut(kv, "=")
+			if !slices.ContainsFunc(config.Table(), func(s config.Setting) bool { return s.Key == k }) {
+				t.Errorf("%s: %s is set and not known", name, k)
+			}
+		}
 	}
-	if _, err := config.Load(environ); err != nil {
-		t.Errorf("the function would not start: %v", err)
+	if len(missing) > 0 {
+		t.Errorf("nobody sets %v", slices.Sorted(maps.Keys(missing)))
 	}
 }
 
 func TestOutputs(t *testing.T) {
-	tm, _ := synthesise(t, demoProps(t))
-	if len(tm.Outputs) != 3 {
-		t.Errorf("outputs: %v", tm.Outputs)
+	tm := demo(t)
+	want := []string{"CatalogFunctionName", "CatalogLogGroup", "CatalogRoleArn", "LifecycleFunctionName", "LifecycleLogGroup", "LifecycleRoleArn",
+		"PlanFunctionName", "PlanInvoke", "PlanLogGroup", "SweepFunctionName", "SweepInvoke", "SweepLogGroup", "SweepRoleArn",
+		"TableName", "TickQueueUrl", "WorkDeadLettersUrl", "WorkQueueUrl"}
+	if d := cmp.Diff(want, slices.Sorted(maps.Keys(tm.Outputs))); d != "" {
+		t.Error(d)
 	}
-	invoke, _ := json.Marshal(tm.Outputs["PlanInvoke"].Value)
-	for _, part := range []string{"aws lambda invoke --region ", "AWS::Region", " --function-name ", "KerfPlanFunction", "--payload file://request.json"} {
-		if !strings.Contains(string(invoke), part) {
-			t.Errorf("PlanInvoke misses %q: %s", part, invoke)
+	for name, parts := range map[string][]string{
+		"PlanInvoke":  {"aws lambda invoke --region ", "AWS::Region", " --function-name ", "KerfPlanFunction", "--payload file://request.json"},
+		"SweepInvoke": {"aws lambda invoke --region ", "AWS::Region", " --function-name ", "KerfSweepFunction", " answer.json"},
+	} {
+		invoke, _ := json.Marshal(tm.Outputs[name].Value)
+		for _, part := range parts {
+			if !strings.Contains(string(invoke), part) {
+				t.Errorf("%s misses %q: %s", name, part, invoke)
+			}
 		}
 	}
 }

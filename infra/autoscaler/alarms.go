@@ -1,0 +1,73 @@
+package autoscaler
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"kerf.sh/kerf/internal/telemetry/report"
+)
+
+// alarm is what one alarm is about.
+type alarm struct {
+	id, description string
+	metric          awscloudwatch.IMetric
+	// It rings when the metric is at or above the threshold in all of so many periods; or,
+	// with below, under it.
+	threshold, periods int
+	below              bool
+	// silence rings too: that nothing was measured is the bad news.
+	silence bool
+}
+
+// alarms adds them. CloudWatch bills each by the month.
+func (a *Autoscaler) alarms(props Props) {
+	ours := func(m report.Metric, statistic string) awscloudwatch.IMetric {
+		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+			Namespace: jsii.String(report.Namespace), MetricName: jsii.String(string(m)), Statistic: &statistic, Period: seconds(60),
+			DimensionsMap: &map[string]*string{report.DimensionCluster: &props.ClusterName},
+		})
+	}
+	all := []alarm{
+		{id: "NoTick", metric: ours(report.TickSuccess, "Sum"), threshold: 1, periods: 3, below: true, silence: true,
+			description: "No sweep came to its end for 3 minutes: pending pods get no nodes. The log of the sweep function says why; an empty log means that no tick comes."},
+		{id: "PodsWait", metric: ours(report.OldestPendingSeconds, "Maximum"), threshold: 600, periods: 5,
+			description: "A pod that is to get a node has waited for 10 minutes. Its Events and the plan function's explain say what for."},
+		{id: "WorkDied", threshold: 1, periods: 1,
+			metric:      a.DeadWork.MetricApproximateNumberOfMessagesVisible(&awscloudwatch.MetricOptions{Statistic: jsii.String("Maximum"), Period: seconds(300)}),
+			description: "Steps of nodes failed for good and are in the dead-letter queue. Housekeeping goes on with the nodes; the log of the lifecycle function says what failed."},
+	}
+	for _, f := range []struct {
+		id string
+		fn *Function
+	}{{"Sweep", a.Sweep}, {"Lifecycle", a.Lifecycle}, {"Catalog", a.Catalog}} {
+		all = append(all, alarm{id: f.id + "Errors", threshold: 1, periods: 2,
+			metric:      f.fn.Lambda.MetricErrors(&awscloudwatch.MetricOptions{Statistic: jsii.String("Sum"), Period: seconds(300)}),
+			description: "The " + f.id + " function ended with an error, or was cut off, in two periods of 5 minutes in a row. Its log says why."})
+	}
+	var topic awssns.ITopic
+	if props.AlarmTopicARN != "" {
+		topic = awssns.Topic_FromTopicArn(a.Construct, jsii.String("AlarmTopic"), &props.AlarmTopicARN)
+	}
+	scope := constructs.NewConstruct(a.Construct, jsii.String("Alarms"))
+	for _, al := range all {
+		operator, missing := awscloudwatch.ComparisonOperator_GREATER_THAN_OR_EQUAL_TO_THRESHOLD, awscloudwatch.TreatMissingData_NOT_BREACHING
+		if al.below {
+			operator = awscloudwatch.ComparisonOperator_LESS_THAN_THRESHOLD
+		}
+		if al.silence {
+			missing = awscloudwatch.TreatMissingData_BREACHING
+		}
+		made := awscloudwatch.NewAlarm(scope, &al.id, &awscloudwatch.AlarmProps{
+			AlarmDescription: jsii.String("Kerf for " + props.ClusterName + ": " + al.description),
+			Metric:           al.metric, Threshold: jsii.Number(al.threshold), EvaluationPeriods: jsii.Number(al.periods),
+			ComparisonOperator: operator, TreatMissingData: missing,
+		})
+		if topic != nil {
+			made.AddAlarmAction(awscloudwatchactions.NewSnsAction(topic))
+			made.AddOkAction(awscloudwatchactions.NewSnsAction(topic))
+		}
+	}
+}

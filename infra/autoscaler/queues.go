@@ -1,0 +1,68 @@
+package autoscaler
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsscheduler"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// queues adds the queues: encrypted with SQS's own keys, over TLS only.
+func (a *Autoscaler) queues() {
+	queue := func(id string, p awssqs.QueueProps) awssqs.Queue {
+		p.Encryption = awssqs.QueueEncryption_SQS_MANAGED
+		p.EnforceSSL = jsii.Bool(true)
+		return awssqs.NewQueue(a.Construct, &id, &p)
+	}
+	a.Ticks = queue("Ticks", awssqs.QueueProps{RetentionPeriod: seconds(tickRetention), VisibilityTimeout: seconds(tickVisibility)})
+	a.DeadWork = queue("DeadWork", awssqs.QueueProps{RetentionPeriod: seconds(deadRetention)})
+	a.Work = queue("Work", awssqs.QueueProps{
+		VisibilityTimeout: seconds(workVisibility),
+		DeadLetterQueue:   &awssqs.DeadLetterQueue{Queue: a.DeadWork, MaxReceiveCount: jsii.Number(workReceives)},
+	})
+}
+
+// trigger lets a queue start a function, with an answer that names what failed.
+func (a *Autoscaler) trigger(fn Function, q awssqs.Queue, batch, concurrency int) {
+	awslambda.NewEventSourceMapping(fn.Lambda, jsii.String("Trigger"), &awslambda.EventSourceMappingProps{
+		Target: fn.Lambda, EventSourceArn: q.QueueArn(),
+		BatchSize: jsii.Number(batch), MaxConcurrency: jsii.Number(concurrency), ReportBatchItemFailures: jsii.Bool(true),
+	})
+}
+
+// minuteTick is what the schedule sends (internal/lifecycle reads it): the time that the
+// minute began takes the place of the placeholder.
+const minuteTick = `{"kind":"minute","sent":"<aws.scheduler.scheduled-time>"}`
+
+// schedules adds what starts by itself.
+func (a *Autoscaler) schedules() {
+	schedule := func(id, description, expression string, maxAge int, target, action, input string) {
+		scope := constructs.NewConstruct(a.Construct, &id)
+		role := awsiam.NewRole(scope, jsii.String("Role"), &awsiam.RoleProps{
+			Description: jsii.String("Kerf schedule: " + description),
+			// Nobody else's schedule may borrow the role.
+			AssumedBy: awsiam.NewServicePrincipal(jsii.String("scheduler.amazonaws.com"), &awsiam.ServicePrincipalOpts{
+				Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": awscdk.Stack_Of(a.Construct).Account()}},
+			}),
+			InlinePolicies: &map[string]awsiam.PolicyDocument{
+				"target": policy{"target", []statement{{actions: []string{action}, resources: []string{target}}}}.document(),
+			},
+		})
+		awsscheduler.NewCfnSchedule(scope, jsii.String("Schedule"), &awsscheduler.CfnScheduleProps{
+			Description:        &description,
+			ScheduleExpression: &expression,
+			FlexibleTimeWindow: &awsscheduler.CfnSchedule_FlexibleTimeWindowProperty{Mode: jsii.String("OFF")},
+			Target: &awsscheduler.CfnSchedule_TargetProperty{
+				Arn: &target, RoleArn: role.RoleArn(), Input: &input,
+				RetryPolicy: &awsscheduler.CfnSchedule_RetryPolicyProperty{MaximumEventAgeInSeconds: jsii.Number(maxAge), MaximumRetryAttempts: jsii.Number(10)},
+			},
+		})
+	}
+	// Cron and not rate: a rate counts from when the stack was made, and a tick is the start
+	// of a minute.
+	schedule("Minute", "a tick for each minute", "cron(* * * * ? *)", 60, *a.Ticks.QueueArn(), "sqs:SendMessage", minuteTick)
+	schedule("CatalogRefresh", "types, prices and NodeClasses anew", "rate(5 minutes)", 300, *a.Catalog.Lambda.FunctionArn(), "lambda:InvokeFunction", "{}")
+}
