@@ -18,7 +18,7 @@ const (
 
 // capacity is what a node of a type has under a class. Extended is shared
 // between types and must not be changed.
-func (m *classModel) capacity(t *InstanceType, shared extendedSets) snapshot.Resources {
+func (m *classModel) capacity(t *InstanceType, shared *extendedSets) snapshot.Resources {
 	return snapshot.Resources{
 		CPU:       snapshot.Clamp(t.VCPU * 1000),
 		Memory:    m.memoryMiB(t) * mib,
@@ -133,10 +133,12 @@ func kubeReservedCPU(cores int64) int64 {
 // allocatable is capacity less overhead. When something is used up, the result is
 // empty (so that nothing can ever fit) and the shortage says what and why.
 func (m *classModel) allocatable(capacity snapshot.Resources, o overhead) (snapshot.Resources, *shortage) {
-	extended := capacity.Extended
-	capacity.Extended = nil // nothing reserves of it: no need to copy the map thrice
-	left := capacity.Sub(o.kube).Sub(o.system).Sub(o.eviction)
-	left.Extended = extended
+	left := capacity // nothing is reserved of what is in Extended, or of pods
+	for _, part := range [...]*snapshot.Resources{&o.kube, &o.system, &o.eviction} {
+		left.CPU = snapshot.Clamp(left.CPU - snapshot.Clamp(part.CPU))
+		left.Memory = snapshot.Clamp(left.Memory - snapshot.Clamp(part.Memory))
+		left.Ephemeral = snapshot.Clamp(left.Ephemeral - snapshot.Clamp(part.Ephemeral))
+	}
 	for _, name := range reservedResources {
 		if left.Get(name) <= 0 {
 			return snapshot.Resources{}, m.shortage(name, capacity, o)

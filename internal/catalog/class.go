@@ -83,6 +83,7 @@ type classModel struct {
 	connTracking     bool
 	nestedVirtualize bool
 	images           []imageModel
+	plain            plainImages
 }
 
 // familyModel is what an AMI family decides (Karpenter: AMI family feature flags).
@@ -194,7 +195,7 @@ func newClassModel(class *snapshot.NodeClass, s snapshot.Settings) (*classModel,
 	}
 	problems = append(problems, m.setKubelet(class.Kubelet)...)
 	images, imageProblems := newImages(class)
-	m.images = images
+	m.images, m.plain = images, newPlainImages(images)
 	problems = append(problems, imageProblems...)
 	if s.ReservedENIs < 0 {
 		bad("setting RESERVED_ENIS", fmt.Sprint(s.ReservedENIs), "is negative; use 0 or more")

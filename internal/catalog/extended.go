@@ -40,9 +40,14 @@ func (m *classModel) extended(t *InstanceType) extendedCounts {
 
 // extendedSets builds the map of extended resources, once for all types that have
 // the same. It lives for one Resolve, because counts depend on the class.
-type extendedSets map[extendedCounts]map[string]int64
+type extendedSets struct {
+	sets map[extendedCounts]map[string]int64
+	// Types of a family mostly have the same, one after the other.
+	last    extendedCounts
+	lastSet map[string]int64
+}
 
-func (s extendedSets) of(t *InstanceType, m *classModel) map[string]int64 {
+func (s *extendedSets) of(t *InstanceType, m *classModel) map[string]int64 {
 	c := m.extended(t)
 	if len(t.Extended) > 0 {
 		// What the catalogue gives as such wins, but the class decides on EFA.
@@ -54,13 +59,20 @@ func (s extendedSets) of(t *InstanceType, m *classModel) map[string]int64 {
 	if len(m.nics) > 0 {
 		c.efa = m.efaOnly
 	}
-	set, ok := s[c]
+	if c == s.last { // at first nothing, of nothing
+		return s.lastSet
+	}
+	set, ok := s.sets[c]
 	if !ok {
 		if set = c.resources(); len(set) == 0 {
 			set = nil
 		}
-		s[c] = set
+		if s.sets == nil {
+			s.sets = map[extendedCounts]map[string]int64{}
+		}
+		s.sets[c] = set
 	}
+	s.last, s.lastSet = c, set
 	return set
 }
 

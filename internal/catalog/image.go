@@ -29,6 +29,48 @@ func newImages(class *snapshot.NodeClass) ([]imageModel, []Problem) {
 	return out, problems
 }
 
+// plainImages are the images of types without devices, by architecture: as a rule no
+// image asks for more.
+type plainImages struct {
+	decide bool // no image asks for anything that differs between such types
+	known  []plainImage
+}
+
+type plainImage struct{ arch, id, unusable string }
+
+func newPlainImages(images []imageModel) plainImages {
+	for i := range images {
+		for r := range images[i].needs.All() {
+			switch r.Key() {
+			case LabelArch, LabelOS, LabelGPUName, LabelGPUManufacturer, LabelGPUCount, LabelGPUMemory,
+				LabelAcceleratorName, LabelAcceleratorManufacturer, LabelAcceleratorCount:
+			default:
+				return plainImages{}
+			}
+		}
+	}
+	return plainImages{decide: true}
+}
+
+// image returns the first image that a type can boot. A class that has images but none
+// for a type rules the type out.
+func (m *classModel) image(t *Resolved) (id, unusable string) {
+	if len(m.images) == 0 {
+		return "", ""
+	}
+	if !m.plain.decide || len(t.Type.GPUs)+len(t.Type.Accelerators)+len(t.Type.Labels) > 0 {
+		return m.firstImage(t)
+	}
+	for i := range m.plain.known {
+		if k := &m.plain.known[i]; k.arch == t.Type.Arch {
+			return k.id, k.unusable
+		}
+	}
+	id, unusable = m.firstImage(t)
+	m.plain.known = append(m.plain.known, plainImage{t.Type.Arch, id, unusable})
+	return id, unusable
+}
+
 // boots is requirements.Set.MatchesLabels without its explanation, which costs
 // more than everything else that is done for a type.
 func (m *imageModel) boots(t *Resolved) bool {
@@ -40,12 +82,7 @@ func (m *imageModel) boots(t *Resolved) bool {
 	return true
 }
 
-// image returns the first image that a type can boot. A class
-// that has images but none for a type rules the type out.
-func (m *classModel) image(t *Resolved) (id, unusable string) {
-	if len(m.images) == 0 {
-		return "", ""
-	}
+func (m *classModel) firstImage(t *Resolved) (id, unusable string) {
 	for i := range m.images {
 		if m.images[i].boots(t) {
 			return m.images[i].id, ""

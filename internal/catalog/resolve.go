@@ -42,7 +42,7 @@ func (c *Catalog) Resolve(class *snapshot.NodeClass, s snapshot.Settings) ([]Res
 	}
 	out := make([]Resolved, len(c.Types))
 	scope := &labelScope{region: c.Region, os: m.family.os, windowsBuild: m.family.windowsBuild}
-	shared := extendedSets{}
+	var shared extendedSets
 	var worst *shortage // of the largest type that reservations use up
 	var worstType string
 	usable := 0
@@ -50,7 +50,7 @@ func (c *Catalog) Resolve(class *snapshot.NodeClass, s snapshot.Settings) ([]Res
 		t := &c.Types[i]
 		r := &out[i]
 		r.Type, r.scope = t, scope
-		r.Capacity = m.capacity(t, shared)
+		r.Capacity = m.capacity(t, &shared)
 		r.Exotic = exotic(t)
 		var short *shortage
 		r.Allocatable, short = m.allocatable(r.Capacity, m.overhead(t, r.Capacity))

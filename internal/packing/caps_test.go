@@ -16,7 +16,7 @@ func capProblem(nodes int, classes ...Class) *Problem {
 		Templates: []Template{{
 			Name:   "a",
 			Types:  []Type{{Name: "large", Alloc: []int64{1000, 1000, 20}}, {Name: "small", Alloc: []int64{200, 200, 20}}},
-			Offers: []Offer{{Type: 0, Price: 10, Rank: 1}, {Type: 1, Price: 3, Rank: 1}},
+			Offers: []Offer{{Type: 0, Price: 10, Market: &Market{Rank: 1}}, {Type: 1, Price: 3, Market: &Market{Rank: 1}}},
 		}},
 	}
 	for range nodes {

@@ -66,10 +66,15 @@ type Type struct {
 
 // Offer is a type in a zone as a capacity type.
 type Offer struct {
-	Type     int // index in Template.Types
+	*Market
+	Type  int   // index in Template.Types
+	Price int64 // micro-dollars per hour: compared and reported
+}
+
+// Market is what offers of many types have in common.
+type Market struct {
 	Zone     string
 	Capacity string // spot, on-demand, reserved
-	Price    int64  // micro-dollars per hour: compared and reported
 	// Rank orders offers before price: 0 reserved, 1 everything else.
 	Rank int8
 	// Count is how many instances the offer has; 0 = no limit known.

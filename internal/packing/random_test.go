@@ -58,7 +58,7 @@ func draw(t *rapid.T, z size) *Problem {
 					if ct == "spot" {
 						price = base * int64(rapid.IntRange(3, 6).Draw(t, "spot"))
 					}
-					o := Offer{Type: k, Zone: zone, Capacity: ct, Price: price, Rank: 1}
+					o := Offer{Type: k, Price: price, Market: &Market{Zone: zone, Capacity: ct, Rank: 1}}
 					if z.counted && rapid.IntRange(0, 9).Draw(t, "reserved") == 0 {
 						o.Rank, o.Count, o.Price = 0, int64(rapid.IntRange(1, 2).Draw(t, "left")), 1
 					}

@@ -96,7 +96,7 @@ func smallTemplate(r *rand.Rand, dims int, name string) packing.Template {
 		t.Types = append(t.Types, ty)
 		for z := range 1 + r.IntN(2) {
 			price := int64(cores*20_000+gib*4_000) * int64(70+r.IntN(60)) / 100
-			t.Offers = append(t.Offers, packing.Offer{Type: i, Zone: fmt.Sprintf("z%d", z), Capacity: "spot", Price: price, Rank: 1})
+			t.Offers = append(t.Offers, packing.Offer{Type: i, Price: price, Market: &packing.Market{Zone: fmt.Sprintf("z%d", z), Capacity: "spot", Rank: 1}})
 		}
 	}
 	return t
