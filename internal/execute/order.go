@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (o *Order) record(in *intent, now time.Time) lifecycle.Record {
 	l, pool := in.launch, in.pool
 	least, most := o.span(l)
 	r := lifecycle.Record{
-		Claim: ClaimName(pool.Name, o.Plan.ID, o.Lease.Token, l.Name), Phase: lifecycle.Intended, NodePool: pool.Name,
+		Claim: ClaimName(pool.Name, o.Plan.ID, o.Lease.Token, l.Name, o.Snapshot.Now), Phase: lifecycle.Intended, NodePool: pool.Name,
 		PlanID: o.Plan.ID, Fence: o.Lease.Token, Created: now, NextAt: now.Add(lifecycle.CallTimeout),
 		Reserved: most, Allocatable: least, Shape: o.shape(l.NodeClass),
 		Spec: lifecycle.Spec{
@@ -221,10 +222,12 @@ func requirements(pool *snapshot.NodePool, options []plan.Offer) []snapshot.Sele
 // nameAlphabet is what names may hold, almost without vowels, so that they spell nothing.
 var nameAlphabet = base32.NewEncoding("bcdfghjklmnpqrstvwxz0123456789yu").WithPadding(base32.NoPadding)
 
-// ClaimName names the NodeClaim of a launch. The same launch of the same plan under the
-// same lease has the same name, so that writing it down twice is once.
-func ClaimName(pool, planID string, fence int64, launch string) string {
-	return pool + "-" + digest(8, pool, planID, launch, fence)
+// ClaimName names the NodeClaim of a launch. The same launch of the same plan of the same
+// reading under the same lease has the same name, so that writing it down twice is once. A
+// plan has the same id whenever its input is the same, so that the time of the reading is
+// what tells a launch from one that came to nothing before.
+func ClaimName(pool, planID string, fence int64, launch string, read time.Time) string {
+	return pool + "-" + digest(8, pool, planID, launch+"/"+strconv.FormatInt(read.UnixNano(), 36), fence)
 }
 
 // digest is a short name of things that are told apart.
