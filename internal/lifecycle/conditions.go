@@ -24,7 +24,7 @@ func (r Record) Conditions() []snapshot.Condition {
 	if r.Phase == Launched && !r.LaunchedAt.IsZero() {
 		registered.Since = r.LaunchedAt
 	}
-	if r.Reason == ReasonMultipleNodes {
+	if r.Reason == ReasonMultipleNodes && r.RegisteredAt.IsZero() {
 		registered.Status = "False"
 	}
 	initialized := stage("Initialized", r.InitializedAt, Registered)

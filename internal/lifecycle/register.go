@@ -16,12 +16,7 @@ func (s *step) register() {
 	r := &s.Record
 	switch {
 	case len(s.o.Nodes) > 1:
-		names := make([]string, len(s.o.Nodes))
-		for i, n := range s.o.Nodes {
-			names[i] = n.Name
-		}
-		slices.Sort(names)
-		s.reason(ReasonMultipleNodes, fmt.Sprintf("%d Nodes say they are %s: %s", len(names), r.Instance.ID, strings.Join(names, ", ")))
+		s.several()
 		s.overdue()
 		return
 	case len(s.o.Nodes) == 0:
@@ -38,6 +33,16 @@ func (s *step) register() {
 	r.Node, r.NodeUID, r.RegisteredAt = n.Name, n.UID, s.now
 	s.reason(ReasonNodeNotReady, "the Node has joined")
 	s.enter(Registered)
+}
+
+// several says that more than one Node has the provider id.
+func (s *step) several() {
+	names := make([]string, len(s.o.Nodes))
+	for i, n := range s.o.Nodes {
+		names[i] = n.Name
+	}
+	slices.Sort(names)
+	s.reason(ReasonMultipleNodes, fmt.Sprintf("%d Nodes say they are %s: %s", len(names), s.Record.Instance.ID, strings.Join(names, ", ")))
 }
 
 // notJoined says what keeps a Node from appearing, as far as one can tell.
@@ -124,7 +129,9 @@ func Ephemeral(t snapshot.Taint) bool {
 func (s *step) initialize() {
 	r := &s.Record
 	if len(s.o.Nodes) != 1 {
-		if s.o.NodesComplete {
+		if len(s.o.Nodes) > 1 {
+			s.several()
+		} else if s.o.NodesComplete {
 			s.reason(ReasonNodeNotFound, "the Node is not there any more")
 		}
 		s.wait(pollFast)
