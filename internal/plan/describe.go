@@ -121,6 +121,7 @@ func numbered(name string) string {
 // made from what the plan says. Summary and bounds stay those of the whole plan.
 func (p *Plan) Only(object string) *Plan {
 	out := *p
+	out.Memory = nil
 	kind, name, _ := strings.Cut(object, "/")
 	inPool := func(pool string) bool { return kind == "nodepool" && pool == name }
 	out.Launches = keep(p.Launches, func(l *Launch) bool {

@@ -60,6 +60,7 @@ type planJSON struct {
 	Verdicts    []verdictJSON     `json:"verdicts"`
 	Warnings    []warningJSON     `json:"warnings"`
 	Nodes       []nodeJSON        `json:"nodes"`
+	Memory      *memoryJSON       `json:"remembered,omitempty"` // what the ledger has, and the plan has heeded
 	Explanation *ExplanationValue `json:"explanation,omitempty"`
 	Diff        *diffJSON         `json:"diff,omitempty"` // with whatIf or remove
 }
@@ -264,6 +265,7 @@ func toJSON(p *Plan) *planJSON {
 		}),
 		Warnings:    each(p.Warnings, func(w *Warning) warningJSON { return warningJSON(*w) }),
 		Nodes:       each(p.Nodes, nodeToJSON),
+		Memory:      memoryToJSON(p.Memory),
 		Explanation: explanationValue(p.Explained),
 		Diff:        diffToJSON(p.Diff),
 	}

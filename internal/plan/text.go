@@ -35,6 +35,7 @@ func Text(p *Plan, o TextOptions) string {
 	t.cannotRun()
 	t.remarks()
 	t.notPlanned()
+	t.memory()
 	t.warnings(p.Warnings)
 	return t.b.String()
 }

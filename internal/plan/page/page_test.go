@@ -208,3 +208,20 @@ func TestLargePagesStaySmall(t *testing.T) {
 		t.Error("options are not cut")
 	}
 }
+
+func TestPageShowsWhatIsRemembered(t *testing.T) {
+	p := demo(t)
+	if strings.Contains(html(t, p), "Remembered") {
+		t.Error("nothing is remembered")
+	}
+	p.Memory = &plan.Memory{Nominated: 2, Shortages: []plan.Shortage{{CapacityType: "<spot>", Code: "MaxSpotInstanceCountExceeded", Until: p.Now, Offers: 7}}}
+	got := html(t, p)
+	for _, want := range []string{
+		"<h2>Remembered</h2>", "<li>2 pods wait for the nodes that they were given before</li>",
+		"<li>7 offers are left alone until 12:00:00 (MaxSpotInstanceCountExceeded): all &lt;spot&gt;</li>",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+}

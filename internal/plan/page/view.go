@@ -29,6 +29,7 @@ type view struct {
 	NotPlanned                    []verdict
 	NotPlannedCount               int
 	Remarks                       []verdict
+	Memory                        []string
 	Warnings                      []warning
 	Explained                     *plan.Explanation
 	Diff                          *comparison
@@ -151,6 +152,7 @@ func newView(p *plan.Plan) *view {
 	for _, r := range p.Remarks() {
 		v.Remarks = append(v.Remarks, verdict{Objects: []string{r.Object}, Code: r.Code, Detail: r.Detail, Meaning: plan.Info(r.Code).Meaning, Pools: r.Pools})
 	}
+	v.Memory = p.Memory.Lines(p.Launches)
 	v.Warnings = warningsOf(p.Warnings)
 	return v
 }
