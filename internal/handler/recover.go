@@ -148,7 +148,8 @@ func (h *Housekeeping) rebuild(ctx context.Context, w *recovery) (fresh []lifecy
 		switch {
 		case is == nil:
 			fresh = append(fresh, r)
-		case w.pending(is), same(is, &r):
+		case id == "", w.pending(is), same(is, &r):
+			// The record knows as much, or more.
 		case is.NodePool == r.NodePool:
 			r.Shown = ""
 			changes = append(changes, lifecycle.Change{Was: *is, Next: r})
@@ -203,6 +204,11 @@ func (h *Housekeeping) adopted(ctx context.Context, c *snapshot.NodeClaim, n *sn
 		i = execute.InstanceOf(in)
 	}
 	r := h.priced(ctx, lifecycle.Adopt(*c, n, i, h.Now()))
+	// One that Kerf made says which plan wanted it; that is no annotation of its pool.
+	if plan, ok := strings.CutPrefix(r.Spec.Annotations[creationAnnotation], r.Claim+"/"); ok {
+		r.PlanID = plan
+	}
+	delete(r.Spec.Annotations, creationAnnotation)
 	r.Shown = execute.Shown(r)
 	return r
 }
