@@ -98,7 +98,11 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer, environ []strin
 			return 0, err
 		}
 	}
-	p, err := handler.Make(reading, table, o.explain, solve)
+	solver := handler.Solver(solve)
+	if o.consolidate {
+		solver = handler.WithMoves(solve, moves)
+	}
+	p, err := handler.Make(reading, table, o.explain, solver)
 	if err != nil {
 		return 0, err
 	}

@@ -54,12 +54,14 @@ How to plan
 
 What to show
   -o text|json|html    form of the answer (default text)
+  --consolidate        also which nodes could go, what takes their place and what that saves, and
+                       why the others stay
   --explain OBJECT     only why one object is treated as it is: pod/NAMESPACE/NAME, node/NAME
                        or nodepool/NAME
   --save-snapshot FILE write what was read as one file, which -f takes
   -v                   name the objects that were ignored because their kind does not matter
 
-Not there yet: --ledger, --consolidate
+Not there yet: --ledger
 
 Exit status
   0  a plan was made
@@ -72,22 +74,23 @@ Exit status
 
 // options are the arguments of the command line.
 type options struct {
-	files    []string
-	catalog  string
-	region   string
-	cluster  string
-	now      time.Time
-	seed     uint64
-	explain  string
-	pairs    []config.Pair // of --settings and --set, in the order of precedence
-	settings []string
-	snapshot string
-	format   string
-	verbose  bool
-	work     bool // --workloads
-	whatIf   []string
-	remove   []snapshot.Ref
-	diff     bool
+	consolidate bool
+	files       []string
+	catalog     string
+	region      string
+	cluster     string
+	now         time.Time
+	seed        uint64
+	explain     string
+	pairs       []config.Pair // of --settings and --set, in the order of precedence
+	settings    []string
+	snapshot    string
+	format      string
+	verbose     bool
+	work        bool // --workloads
+	whatIf      []string
+	remove      []snapshot.Ref
+	diff        bool
 	// kubeconfig and context name a running cluster to read in place of files.
 	kubeconfig, context string
 }
@@ -162,7 +165,7 @@ func parseFlags(args []string) (*options, error) {
 	fs.Func("kubeconfig", "", named(&o.kubeconfig, "want a file"))
 	fs.Func("context", "", named(&o.context, "want the name of a context"))
 	fs.Func("ledger", "", func(string) error { later = append(later, "--ledger"); return nil })
-	fs.BoolFunc("consolidate", "", func(string) error { later = append(later, "--consolidate"); return nil })
+	fs.BoolVar(&o.consolidate, "consolidate", false, "")
 
 	if err := fs.Parse(args); err != nil {
 		return nil, flagError(fs, err)

@@ -39,6 +39,7 @@ func PlanFunction(environ []string) (*handler.Plan, error) {
 			return reading, err
 		},
 		Solve: solve,
+		Moves: moves,
 	}, nil
 }
 

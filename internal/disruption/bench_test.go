@@ -45,4 +45,3 @@ func BenchmarkPropose(b *testing.B) {
 		})
 	}
 }
-

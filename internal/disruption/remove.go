@@ -8,16 +8,44 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// removal is a node that can go because others have room for its pods.
+// removal are nodes that can go because others have room for their pods, or because a
+// cheaper one stands in for them.
 type removal struct {
-	n  *node
-	to []hop
+	nodes []*node
+	to    []hop
+	add   *addition // nil: nothing is added
 }
 
-// hop is a pod and the target that it goes to.
+// hop is a pod and the target that it goes to: one of the ground's, or the addition.
 type hop struct {
 	pod *snapshot.Pod
 	to  int
+}
+
+// added is the target of pods that go to the addition of their removal.
+const added = -1
+
+// price and cost are those of the removed nodes.
+func (r *removal) price() (sum snapshot.Price) {
+	for _, n := range r.nodes {
+		sum += n.price
+	}
+	return sum
+}
+
+func (r *removal) cost() (sum int64) {
+	for _, n := range r.nodes {
+		sum += n.cost
+	}
+	return sum
+}
+
+// saving is what the removal saves.
+func (r *removal) saving() snapshot.Price {
+	if r.add == nil {
+		return r.price()
+	}
+	return r.price() - r.add.price
 }
 
 // greedy is one way to empty nodes: from the back of an order, each into the nodes before
@@ -48,7 +76,7 @@ func (x *search) removals(g *ground, victims []*node, closed map[string]bool) []
 		got := x.empty(g, victims, closed, worth)
 		var saved snapshot.Price
 		for i := range got {
-			saved += got[i].n.price
+			saved += got[i].price()
 		}
 		if saved > most {
 			most, best = saved, got
@@ -116,7 +144,7 @@ func (x *search) empty(g *ground, victims []*node, closed map[string]bool, worth
 			for _, h := range hops {
 				r.received[h.to] = true
 			}
-			out = append(out, removal{v, hops})
+			out = append(out, removal{nodes: []*node{v}, to: hops})
 		}
 	}
 	return out

@@ -3,12 +3,12 @@ package disruption
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"slices"
-	"time"
+	"strings"
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/plan"
-	"kerf.sh/kerf/internal/provision"
 	"kerf.sh/kerf/internal/scheduling"
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -35,138 +35,132 @@ func (x *search) underutilized(used, gone []*node) {
 		}
 	}
 	found := x.removals(g, victims, closed)
+	found = append(found, x.replacements(g, victims, found)...)
 	// Any part of them may go, because none goes to a node that goes: the most saving for
 	// the least disruption first.
-	slices.SortStableFunc(found, func(a, b removal) int { return compareWorth(a.n.price, a.n.cost, b.n.price, b.n.cost, a.n.name, b.n.name) })
+	slices.SortStableFunc(found, func(a, b removal) int {
+		return cmp.Or(compareWorth(a.saving(), a.cost(), b.saving(), b.cost()), cmp.Compare(a.nodes[0].name, b.nodes[0].name))
+	})
+	totals := x.totals()
 	var chosen []removal
 	for _, r := range found {
-		if r.n.price <= 0 {
-			continue
-		}
-		if x.take(r.n, plan.MoveUnderutilized) {
+		if r.saving() > 0 && x.scores(&r, totals) && x.takeAll(r.nodes) {
 			chosen = append(chosen, r)
 		}
 	}
 	for _, r := range x.prove(g, chosen, gone) {
 		x.moves = append(x.moves, r.move(g))
-	}
-}
-
-// compareWorth orders by saving per disruption, the most first; ties by name.
-func compareWorth(saveA, costA, saveB, costB int64, nameA, nameB string) int {
-	// Integers: a/b > c/d is a*d > c*b, and neither product overflows: prices are below 2^37,
-	// costs below 2^35 for any node that exists; what is beyond is compared in floats.
-	const small = 1 << 31
-	if saveA < small && saveB < small && costA < small && costB < small {
-		return cmp.Or(cmp.Compare(saveB*costA, saveA*costB), cmp.Compare(nameA, nameB))
-	}
-	return cmp.Or(cmp.Compare(float64(saveB)/float64(costB), float64(saveA)/float64(costA)), cmp.Compare(nameA, nameB))
-}
-
-func (r *removal) move(g *ground) plan.Move {
-	m := plan.Move{
-		ID: moveID(plan.MoveUnderutilized, []string{r.n.name}), Reason: plan.MoveUnderutilized, Remove: []string{r.n.name},
-		Detail: fmt.Sprintf("other nodes have room for its %s", plan.Count(len(r.to), "pod")), Saving: r.n.price, Cost: r.n.cost,
-	}
-	for _, h := range r.to {
-		m.Placements = append(m.Placements, plan.Placement{Pod: h.pod.Ref(), Node: g.p.Nodes[h.to].Name})
-	}
-	slices.SortFunc(m.Placements, func(a, b plan.Placement) int { return cmp.Compare(a.Pod, b.Pod) })
-	return m
-}
-
-// rounds is how often what does not hold is dropped and the rest proved again.
-const rounds = 4
-
-// prove asks the planner to carry removals out: it is told where each pod is to go, judges
-// that by every rule, and finds another place for pods that may not go there. Nodes whose
-// pods have none, or only on a new node, stay.
-func (x *search) prove(g *ground, chosen []removal, gone []*node) []removal {
-	for range rounds {
-		if len(chosen) == 0 {
-			return nil
-		}
-		p := provision.Plan(x.after(g, chosen, gone), x.c, provision.Options{})
-		ready := map[string]bool{}
-		for _, n := range x.nodes {
-			ready[n.name] = n.initialized
-		}
-		for i := range g.p.Nodes {
-			if x.byName[g.p.Nodes[i].Name] == nil {
-				ready[g.p.Nodes[i].Name] = true
-			}
-		}
-		where := make(map[string]string, len(p.Displaced))
-		for _, d := range p.Displaced {
-			where[d.Pod] = d.To
-		}
-		bad := map[*node]string{}
-		for i := range chosen {
-			r := &chosen[i]
-			for j := range r.to {
-				h := &r.to[j]
-				to, ok := where[h.pod.Ref()]
-				k, there := g.at[to]
-				switch {
-				case !ok || to == "":
-					bad[r.n] = "pod " + h.pod.Ref() + " has no other place: " + reason(p, h.pod)
-				case !there || !ready[to]:
-					bad[r.n] = "pod " + h.pod.Ref() + " would need a new node"
-				default:
-					h.to = k
+		for _, h := range r.to {
+			if h.to != added {
+				if n := x.byName[g.p.Nodes[h.to].Name]; n != nil {
+					x.say(n, plan.ReceivesPods, "it takes pods of "+r.nodes[0].name)
 				}
 			}
 		}
-		if len(bad) == 0 {
-			return chosen
+	}
+}
+
+// takeAll takes nodes from their budgets, all or none.
+func (x *search) takeAll(nodes []*node) bool {
+	for i, n := range nodes {
+		if x.take(n, plan.MoveUnderutilized) {
+			continue
 		}
-		chosen = slices.DeleteFunc(slices.Clone(chosen), func(r removal) bool {
-			why, out := bad[r.n]
-			if out {
-				x.say(r.n, plan.PodsWouldNotFit, why)
-				x.spend(r.n.pool, plan.MoveUnderutilized, -1)
+		for _, m := range nodes[:i] {
+			x.spend(m.pool, plan.MoveUnderutilized, -1)
+			x.say(m, plan.BudgetExhausted, "it would go together with "+n.name+", for which the budget has no room")
+		}
+		return false
+	}
+	return true
+}
+
+// compareWorth orders by saving per disruption, the most first.
+func compareWorth(saveA, costA, saveB, costB int64) int {
+	return compareProducts(saveB, costA, saveA, costB)
+}
+
+// compareProducts compares a*b with c*d, none of them negative, whatever their size.
+func compareProducts(a, b, c, d int64) int {
+	h1, l1 := bits.Mul64(uint64(max(a, 0)), uint64(max(b, 0)))
+	h2, l2 := bits.Mul64(uint64(max(c, 0)), uint64(max(d, 0)))
+	return cmp.Or(cmp.Compare(h1, h2), cmp.Compare(l1, l2))
+}
+
+// total is what a pool's nodes cost, in money and in disruption.
+type total struct {
+	price snapshot.Price
+	cost  int64
+}
+
+func (x *search) totals() map[string]total {
+	out := map[string]total{}
+	for _, n := range x.nodes {
+		if n.pool != nil {
+			t := out[n.pool.Name]
+			out[n.pool.Name] = total{t.price + n.price, t.cost + n.cost}
+		}
+	}
+	return out
+}
+
+// scores reports whether a move is worth its disruption in every pool of policy Balanced
+// (Karpenter: its share of the pool's cost is at least half its share of the pool's
+// disruption; savings of a move over several pools count by price).
+func (x *search) scores(r *removal, totals map[string]total) bool {
+	price := r.price()
+	by := map[string]total{}
+	for _, n := range r.nodes {
+		if n.pool.Disruption.ConsolidationPolicy == balanced {
+			t := by[n.pool.Name]
+			by[n.pool.Name] = total{t.price + n.price, t.cost + n.cost}
+		}
+	}
+	for name, mine := range by {
+		all := totals[name]
+		if price == 0 || all.price == 0 || all.cost == 0 {
+			return false
+		}
+		saving := r.saving() / price * mine.price
+		if whole := r.saving(); whole < 1<<20 && mine.price < 1<<40 {
+			saving = whole * mine.price / price
+		}
+		if compareProducts(2*saving, all.cost, mine.cost, all.price) < 0 {
+			for _, n := range r.nodes {
+				x.say(n, plan.ScoreTooLow, fmt.Sprintf("saving %s an hour is less than half as much of what NodePool %s costs as the disruption is of all of it", plan.Dollars(r.saving()), name))
 			}
-			return out
-		})
+			return false
+		}
 	}
-	return nil
+	return true
 }
 
-// reason is why a plan has no place for a pod.
-func reason(p *plan.Plan, pod *snapshot.Pod) string {
-	for i := range p.Verdicts {
-		if v := &p.Verdicts[i]; v.Object == "pod/"+pod.Ref() {
-			return v.Detail
-		}
+// move is a removal as a plan shows it.
+func (r *removal) move(g *ground) plan.Move {
+	m := plan.Move{Reason: plan.MoveUnderutilized, Saving: r.saving(), Cost: r.cost()}
+	for _, n := range r.nodes {
+		m.Remove = append(m.Remove, n.name)
 	}
-	return "it may not be moved"
+	slices.Sort(m.Remove)
+	m.ID = moveID(m.Reason, m.Remove)
+	m.Detail = fmt.Sprintf("other nodes have room for %s", plan.Count(len(r.to), "pod"))
+	where := func(h hop) string { return g.nameOf(r, h) }
+	if r.add != nil {
+		m.Detail = fmt.Sprintf("%s in %s (%s) at %s an hour stands in for %s at %s", r.add.launch.Chosen.InstanceType, r.add.launch.Chosen.Zone,
+			r.add.launch.Chosen.CapacityType, plan.Dollars(r.add.price), plan.Count(len(r.nodes), "node"), plan.Dollars(r.price()))
+		m.Add = []plan.Launch{r.add.launch}
+	}
+	for _, h := range r.to {
+		m.Placements = append(m.Placements, plan.Placement{Pod: h.pod.Ref(), Node: where(h)})
+	}
+	slices.SortFunc(m.Placements, func(a, b plan.Placement) int { return strings.Compare(a.Pod, b.Pod) })
+	return m
 }
 
-// hold is how long a nomination that only serves a proof lasts.
-const hold = time.Hour
-
-// after is the cluster with nodes on their way out, and their pods promised the nodes that
-// were found for them.
-func (x *search) after(g *ground, chosen []removal, gone []*node) *snapshot.Snapshot {
-	s := *x.s
-	s.Nodes = slices.Clone(s.Nodes)
-	going := map[string]bool{}
-	for _, n := range gone {
-		going[n.name] = true
+// nameOf is the node that a pod of a removal goes to.
+func (g *ground) nameOf(r *removal, h hop) string {
+	if h.to == added {
+		return r.add.launch.Name
 	}
-	s.Nominations = slices.Clone(s.Nominations)
-	for _, r := range chosen {
-		going[r.n.name] = true
-		for _, h := range r.to {
-			s.Nominations = append(s.Nominations, snapshot.Nomination{
-				Namespace: h.pod.Namespace, Pod: h.pod.Name, UID: h.pod.UID, Node: g.p.Nodes[h.to].Name, Until: s.Now.Add(hold),
-			})
-		}
-	}
-	for i := range s.Nodes {
-		if going[s.Nodes[i].Name] {
-			s.Nodes[i].Deleting = s.Now
-		}
-	}
-	return &s
+	return g.p.Nodes[h.to].Name
 }

@@ -105,7 +105,6 @@ func TestDiffRefusals(t *testing.T) {
 		`{"objects":["x"],"mode":"diff","remove":["node/n"],"explain":"pod/a/b"}`:        "mode explain",
 		`{"objects":["x"],"remove":["node"]}`:                                            `remove "node": want KIND/NAME`,
 		`{"objects":["x"],"remove":["pod/a"]}`:                                           "a pod lives in a namespace",
-		`{"objects":["x"],"mode":"diff","remove":["node/n"],"consolidate":true}`:         "consolidate",
 		`{"mode":"diff","whatIf":["kind: Node\napiVersion: v1\nmetadata: {name: n}\n"]}`: "reading a live cluster is not there yet",
 	} {
 		v := f.invoke(t, payload)

@@ -39,6 +39,21 @@ func Make(r *Reading, table *catalog.Catalog, explain string,
 	return p.Only(explain), nil
 }
 
+// Solver makes a plan; explain names one object or is empty.
+type Solver = func(s *snapshot.Snapshot, c *catalog.Catalog, explain string) *plan.Plan
+
+// WithMoves is a solver that also says which nodes could go. On an incomplete reading none
+// can: what was not read may be what runs there.
+func WithMoves(solve Solver, moves func(*snapshot.Snapshot, *catalog.Catalog, *plan.Plan)) Solver {
+	return func(s *snapshot.Snapshot, c *catalog.Catalog, explain string) *plan.Plan {
+		p := solve(s, c, explain)
+		if p.Complete {
+			moves(s, c, p)
+		}
+		return p
+	}
+}
+
 // planOn plans on a reading, and adds what the reading had to say.
 func planOn(r *Reading, table *catalog.Catalog, explain string, solve func(*snapshot.Snapshot, *catalog.Catalog, string) *plan.Plan) *plan.Plan {
 	s := r.Snapshot

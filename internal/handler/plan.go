@@ -91,6 +91,8 @@ type Plan struct {
 	Settings func(map[string]string) (Settings, error)
 	// Solve makes the plan; explain names one object or is empty.
 	Solve func(s *snapshot.Snapshot, c *catalog.Catalog, explain string) *plan.Plan
+	// Moves adds to a plan which nodes could go.
+	Moves func(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan)
 }
 
 // Refusal is a request that gets no plan: its code and what to do.
@@ -190,9 +192,6 @@ func (r *Request) check() error {
 	default:
 		return refuse(plan.InvalidRequest, "format %q is not known; want json, text or html", r.Format)
 	}
-	if r.Consolidate {
-		return refuse(plan.NotSupported, "\"consolidate\" is not there yet; leave it out")
-	}
 	if r.Mode == "diff" && len(r.WhatIf)+len(r.Remove) == 0 {
 		return refuse(plan.InvalidRequest, "mode diff needs something to compare with: \"whatIf\" (manifests) or \"remove\" (objects)")
 	}
@@ -240,7 +239,11 @@ func (h *Plan) plan(req *Request) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Make(reading, table, req.Explain, h.Solve)
+	solve := h.Solve
+	if req.Consolidate {
+		solve = WithMoves(h.Solve, h.Moves)
+	}
+	return Make(reading, table, req.Explain, solve)
 }
 
 // manifests takes texts as they are, and objects as JSON.

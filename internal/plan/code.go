@@ -80,3 +80,24 @@ const (
 	InvalidInput   Code = "InvalidInput"
 	AnswerTooLarge Code = "AnswerTooLarge"
 )
+
+// Codes of nodes that stay, and of moves that wait.
+const (
+	NodeUnmanaged         Code = "NodeUnmanaged"
+	NodeNotInitialized    Code = "NodeNotInitialized"
+	NodeGoing             Code = "NodeGoing"
+	NodeNominated         Code = "NodeNominated"
+	NodeDoNotDisrupt      Code = "NodeDoNotDisrupt"
+	NodePoolGone          Code = "NodePoolGone"
+	PodDoNotDisrupt       Code = "PodDoNotDisrupt"
+	PolicyForbids         Code = "PolicyForbids"
+	ConsolidateAfterWaits Code = "ConsolidateAfterWaits"
+	BudgetExhausted       Code = "BudgetExhausted"
+	NothingCheaper        Code = "NothingCheaper"
+	PodsWouldNotFit       Code = "PodsWouldNotFit"
+	SavingTooSmall        Code = "SavingTooSmall"
+	ScoreTooLow           Code = "ScoreTooLow"
+	CoolingDown           Code = "CoolingDown"
+	ReceivesPods          Code = "ReceivesPods"
+	MovesLater            Code = "MovesLater"
+)

@@ -56,7 +56,8 @@ type planJSON struct {
 	Launches    []launchJSON      `json:"launches"`
 	Placements  []placementJSON   `json:"placements"`
 	Displaced   []displacedJSON   `json:"displaced"`
-	Moves       []struct{}        `json:"moves"` // none without --consolidate
+	Moves       []moveJSON        `json:"moves"` // none without --consolidate
+	Savings     *savingsJSON      `json:"savings,omitempty"`
 	Verdicts    []verdictJSON     `json:"verdicts"`
 	Warnings    []warningJSON     `json:"warnings"`
 	Nodes       []nodeJSON        `json:"nodes"`
@@ -258,7 +259,8 @@ func toJSON(p *Plan) *planJSON {
 		Launches:   launchesToJSON(p.Launches),
 		Placements: each(p.Placements, func(v *Placement) placementJSON { return placementJSON(*v) }),
 		Displaced:  each(p.Displaced, func(v *Displaced) displacedJSON { return displacedJSON(*v) }),
-		Moves:      []struct{}{},
+		Moves:      each(p.Moves, moveToJSON),
+		Savings:    savingsToJSON(p.Savings),
 		Verdicts: each(p.Verdicts, func(v *Verdict) verdictJSON {
 			return verdictJSON{v.Object, v.Code, v.Detail,
 				each(v.Pools, func(w *PoolVerdict) poolVerdictJSON { return poolVerdictJSON(*w) })}

@@ -46,24 +46,3 @@ type Savings struct {
 	// for the next pass.
 	Considered, Left int
 }
-
-// Codes of nodes that stay, and of moves that wait.
-const (
-	NodeUnmanaged         Code = "NodeUnmanaged"
-	NodeNotInitialized    Code = "NodeNotInitialized"
-	NodeGoing             Code = "NodeGoing"
-	NodeNominated         Code = "NodeNominated"
-	NodeDoNotDisrupt      Code = "NodeDoNotDisrupt"
-	NodePoolGone          Code = "NodePoolGone"
-	PodDoNotDisrupt       Code = "PodDoNotDisrupt"
-	PolicyForbids         Code = "PolicyForbids"
-	ConsolidateAfterWaits Code = "ConsolidateAfterWaits"
-	BudgetExhausted       Code = "BudgetExhausted"
-	NothingCheaper        Code = "NothingCheaper"
-	PodsWouldNotFit       Code = "PodsWouldNotFit"
-	SavingTooSmall        Code = "SavingTooSmall"
-	ScoreTooLow           Code = "ScoreTooLow"
-	CoolingDown           Code = "CoolingDown"
-	ReceivesPods          Code = "ReceivesPods"
-	MovesLater            Code = "MovesLater"
-)

@@ -30,6 +30,9 @@ type Plan struct {
 	Pods     []PodUse
 	Verdicts []Verdict
 	Warnings []Warning
+	// Moves are nodes that should go, with --consolidate; Savings sums them up, nil without.
+	Moves   []Move
+	Savings *Savings
 	// Moving counts the pods of nodes that are going that have to go elsewhere, and those
 	// of them that get a place on a node that exists or is in flight. Describe fills it.
 	Moving struct{ Pods, Placed int }

@@ -32,6 +32,7 @@ func Text(p *Plan, o TextOptions) string {
 	t.launches()
 	t.placements()
 	t.displaced()
+	t.moves()
 	t.cannotRun()
 	t.remarks()
 	t.notPlanned()

@@ -1,0 +1,78 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// mostMoves is how many moves a report spells out.
+const mostMoves = 20
+
+// moves writes what should go, the best saving first, and why the other nodes stay.
+func (t *report) moves() {
+	s := t.p.Savings
+	if s == nil {
+		return
+	}
+	t.section("Moves")
+	if len(t.p.Moves) == 0 {
+		t.para("  ", "  ", fmt.Sprintf("None. The cluster costs %s an hour.", Dollars(s.Now)), nil)
+	} else {
+		line := fmt.Sprintf("You pay %s an hour; %s is reachable now, with %s.", Dollars(s.Now), Dollars(s.After), Count(len(t.p.Moves), "move"))
+		if s.Floor > 0 {
+			line += fmt.Sprintf(" %s is the floor.", Dollars(s.Floor))
+		}
+		t.para("  ", "  ", line, nil)
+	}
+	for i := range t.p.Moves {
+		if i == mostMoves {
+			t.line("  ... and %s more; JSON has them all", Count(len(t.p.Moves)-i, "move"))
+			break
+		}
+		m := &t.p.Moves[i]
+		head := fmt.Sprintf("%s: remove %s", m.Reason, strings.Join(m.Remove, ", "))
+		if len(m.Add) > 0 {
+			head += fmt.Sprintf(", add %s %s in %s", m.Add[0].Chosen.CapacityType, m.Add[0].Chosen.InstanceType, m.Add[0].Chosen.Zone)
+		}
+		t.para("  ", "      ", head, t.bold)
+		t.para("      ", "      ", fmt.Sprintf("saves %s an hour, moves %s: %s", Dollars(m.Saving), Count(len(m.Placements), "pod"), m.Detail), nil)
+		if m.Held != "" {
+			t.para("      ", "      ", "held: "+m.Held, nil)
+		}
+	}
+	t.stays()
+}
+
+// stays sums up why nodes stay, by code, with one example of each.
+func (t *report) stays() {
+	type group struct {
+		code  Code
+		first *Verdict
+		n     int
+	}
+	var groups []group
+	for i := range t.p.Verdicts {
+		v := &t.p.Verdicts[i]
+		if Info(v.Code).Kind != KindStays && !strings.HasPrefix(v.Object, "node/") {
+			continue
+		}
+		k := slices.IndexFunc(groups, func(g group) bool { return g.code == v.Code })
+		if k < 0 {
+			groups = append(groups, group{v.Code, v, 1})
+			continue
+		}
+		groups[k].n++
+	}
+	if len(groups) == 0 {
+		return
+	}
+	t.section("Nodes that stay")
+	for _, g := range groups {
+		who := strings.TrimPrefix(g.first.Object, "node/")
+		if g.n > 1 {
+			who += fmt.Sprintf(" and %d more", g.n-1)
+		}
+		t.para("  ", "      ", fmt.Sprintf("%s: %s: %s", g.code, who, g.first.Detail), nil)
+	}
+}
