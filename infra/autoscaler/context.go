@@ -14,26 +14,42 @@ import (
 
 // contextKey reads one key of the context into Props.
 type contextKey struct {
-	key  string
-	read func(p *Props, value any) error
+	key string
+	// def and meaning are for people (docs/stack.md).
+	def, meaning string
+	read         func(p *Props, value any) error
 }
 
 // contextKeys are the keys of the CDK context that are not settings of the functions.
 var contextKeys = []contextKey{
-	{"cluster", word(func(p *Props) *string { return &p.ClusterName })},
-	{"architecture", word(func(p *Props) *Architecture { return &p.Architecture })},
-	{"planOnly", yes(func(p *Props) *bool { return &p.PlanOnly })},
-	{"nodeRoles", words(func(p *Props) *[]string { return &p.NodeRoles })},
-	{"ssmParameters", words(func(p *Props) *[]string { return &p.SSMParameters })},
-	{"tableName", word(func(p *Props) *string { return &p.TableName })},
-	{"alarmTopicArn", word(func(p *Props) *string { return &p.AlarmTopicARN })},
-	{"sharedConcurrency", yes(func(p *Props) *bool { return &p.SharedConcurrency })},
-	{"logRetentionDays", whole(func(p *Props) *int { return &p.LogRetentionDays })},
-	{"planMemoryMiB", whole(func(p *Props) *int { return &p.PlanMemoryMiB })},
-	{"planTimeoutSeconds", whole(func(p *Props) *int { return &p.PlanTimeoutSeconds })},
-	{"sweepMemoryMiB", whole(func(p *Props) *int { return &p.SweepMemoryMiB })},
-	{"lifecycleMemoryMiB", whole(func(p *Props) *int { return &p.LifecycleMemoryMiB })},
-	{"catalogMemoryMiB", whole(func(p *Props) *int { return &p.CatalogMemoryMiB })},
+	{"cluster", "required", "Name of the EKS cluster.",
+		word(func(p *Props) *string { return &p.ClusterName })},
+	{"architecture", "arm64", "arm64 or amd64: the processor that the functions were built for (`make ... ARCH=`, which sets it).",
+		word(func(p *Props) *Architecture { return &p.Architecture })},
+	{"planOnly", "false", "true leaves out everything that acts: what remains answers dry-runs.",
+		yes(func(p *Props) *bool { return &p.PlanOnly })},
+	{"nodeRoles", "KarpenterNodeRole-<cluster>", "IAM roles that nodes may have, by name (with its path) or ARN, separated by commas: those that EC2NodeClasses name in `spec.role`, and those of the profiles in `spec.instanceProfile`.",
+		words(func(p *Props) *[]string { return &p.NodeRoles })},
+	{"ssmParameters", "none", "Parameters of the account that EC2NodeClasses take their AMIs from (`amiSelectorTerms[].ssmParameter`), by name, separated by commas. Those of AWS can always be read.",
+		words(func(p *Props) *[]string { return &p.SSMParameters })},
+	{"tableName", "a new table", "A table that exists and becomes the ledger, after it was restored from a backup.",
+		word(func(p *Props) *string { return &p.TableName })},
+	{"alarmTopicArn", "none", "SNS topic that alarms tell.",
+		word(func(p *Props) *string { return &p.AlarmTopicARN })},
+	{"sharedConcurrency", "false", "true reserves nothing of the account's concurrency for the lifecycle function. Accounts with a limit below 110 need it.",
+		yes(func(p *Props) *bool { return &p.SharedConcurrency })},
+	{"logRetentionDays", "30", "How long logs are kept.",
+		whole(func(p *Props) *int { return &p.LogRetentionDays })},
+	{"planMemoryMiB", "1769", "Memory of the plan function, 128 to 10240. Lambda gives processor time in proportion: 1769 is one core.",
+		whole(func(p *Props) *int { return &p.PlanMemoryMiB })},
+	{"planTimeoutSeconds", "60", "The longest that a plan may take, 3 to 900.",
+		whole(func(p *Props) *int { return &p.PlanTimeoutSeconds })},
+	{"sweepMemoryMiB", "1769", "Memory of the sweep function.",
+		whole(func(p *Props) *int { return &p.SweepMemoryMiB })},
+	{"lifecycleMemoryMiB", "512", "Memory of the lifecycle function.",
+		whole(func(p *Props) *int { return &p.LifecycleMemoryMiB })},
+	{"catalogMemoryMiB", "1024", "Memory of the catalog function.",
+		whole(func(p *Props) *int { return &p.CatalogMemoryMiB })},
 }
 
 func word[S ~string](at func(*Props) *S) func(*Props, any) error {

@@ -7,7 +7,10 @@ cluster=$1 fn=$2 event=$3
 usage='make invoke CLUSTER=name [FN=plan] EVENT=file.json'
 if [ -z "$cluster" ] || [ -z "$event" ]; then echo "invoke: $usage" >&2; exit 2; fi
 if [ ! -r "$event" ]; then echo "invoke: $event cannot be read; $usage" >&2; exit 2; fi
-if [ "$fn" != plan ]; then echo "not built yet: function $fn (the stack holds plan alone)" >&2; exit 1; fi
+case $fn in
+  plan | sweep | lifecycle | catalog) ;;
+  *) echo "invoke: there is no function $fn; there are plan, sweep, lifecycle, catalog" >&2; exit 2 ;;
+esac
 command -v aws >/dev/null || { echo "invoke: the AWS CLI is missing" >&2; exit 1; }
 
 # As StackName in infra/autoscaler/stack.go.
@@ -15,7 +18,8 @@ stack=kerf-${cluster//_/-}
 case $cluster in *_*) stack+=-$(printf %s "$cluster" | sha256sum | cut -c1-6) ;; esac
 
 name=$(aws cloudformation describe-stacks --stack-name "$stack" --output text \
-  --query "Stacks[0].Outputs[?OutputKey=='PlanFunctionName'].OutputValue")
+  --query "Stacks[0].Outputs[?OutputKey=='${fn^}FunctionName'].OutputValue")
+if [ -z "$name" ] || [ "$name" = None ]; then echo "invoke: stack $stack has no function $fn" >&2; exit 1; fi
 answer=$(mktemp)
 trap 'rm -f "$answer"' EXIT
 aws lambda invoke --function-name "$name" --cli-binary-format raw-in-base64-out --payload "file://$event" "$answer" >&2

@@ -1,0 +1,122 @@
+package autoscaler
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReference: docs/stack.md is what is deployed today.
+func TestReference(t *testing.T) {
+	got, file := reference(t, demo(t)), filepath.Join("..", "..", "docs", "stack.md")
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("docs/stack.md is stale (go test ./autoscaler -rewrite):\n%s", d)
+	}
+}
+
+// reference is the page: context keys from the code, permissions and alarms from the
+// template, because that is what AWS gets to see.
+func reference(t *testing.T, tm template) string {
+	var b strings.Builder
+	b.WriteString(`# The stack
+
+<!-- Generated from infra/autoscaler and its template by go test ./autoscaler -rewrite. Do not edit. -->
+
+One stack per cluster, ` + "`kerf-<cluster>`" + `. ` + "`make synth CLUSTER=name`" + ` writes its template without asking AWS for anything.
+
+## Context
+
+` + "`-c key=value`" + `, or under ` + "`context`" + ` in cdk.json. The settings of [config.md](config.md) are keys of the context as well, but for
+those that the stack sets itself. An unknown key is an error.
+
+| key | default | meaning |
+|---|---|---|
+`)
+	for _, k := range contextKeys {
+		def := k.def
+		if !slices.Contains([]string{"required", "none", "a new table"}, def) {
+			def = "`" + def + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.key, def, k.meaning)
+	}
+	b.WriteString(`
+## What each function may do in AWS
+
+Each function has a role of its own. Names are those of Karpenter's controller policy where it has the same statement. A
+cluster's name is ` + "`prod`" + ` here. What a function may do in the cluster is Kubernetes' to say; this stack does not let anybody in
+yet.
+
+`)
+	place := strings.NewReplacer("aws-us-gov", "<partition>", "ap-southeast-4", "<region>", "123456789012", "<account>")
+	for _, f := range functions {
+		fmt.Fprintf(&b, "### %s\n\n| statement | actions | resources | condition |\n|---|---|---|---|\n", strings.ToLower(f))
+		for _, s := range statements(tm.role(t, f)) {
+			sid, _ := s["Sid"].(string)
+			if sid == "" {
+				sid = "its own log group"
+			} else {
+				sid = "`" + sid + "`"
+			}
+			resources, ok := s["Resource"].([]any)
+			if !ok {
+				resources = []any{s["Resource"]}
+			}
+			var names []string
+			for _, r := range resources {
+				if id := target(r); id != "" {
+					names = append(names, tm.Resources[id].Type+" "+strings.TrimRight(strings.TrimPrefix(id, "Kerf"), "0123456789ABCDEF"))
+					continue
+				}
+				names = append(names, "`"+place.Replace(list(r)[0])+"`")
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", sid, strings.Join(list(s["Action"]), ", "), strings.Join(names, ", "), place.Replace(conditions(s["Condition"])))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("Statements without a condition whose resources are not named one by one, and why:\n\n| statement | why |\n|---|---|\n")
+	for _, sid := range slices.Sorted(maps.Keys(unscoped)) {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", sid, unscoped[sid])
+	}
+	b.WriteString("\n## Alarms\n\n| alarm | what it says |\n|---|---|\n")
+	for _, a := range tm.all("AWS::CloudWatch::Alarm") {
+		name := strings.TrimRight(strings.TrimPrefix(a.id, "KerfAlarms"), "0123456789ABCDEF")
+		fmt.Fprintf(&b, "| %s | %s |\n", name, strings.TrimPrefix(a.Properties["AlarmDescription"].(string), "Kerf for prod: "))
+	}
+	b.WriteString(`
+## When the stack goes
+
+The table stays, and is protected from deletion: nodes outlive the stack, and the ledger knows whose they are. Queues and logs
+go with the stack. A table that was restored from a backup takes the place of the stack's own with ` + "`tableName`" + `; the functions
+see that it is another one, and find out what there is before they act again.
+`)
+	return b.String()
+}
+
+// conditions are those of a statement in one cell of a table.
+func conditions(v any) string {
+	m, _ := render(v).(map[string]any)
+	var out []string
+	for _, op := range slices.Sorted(maps.Keys(m)) {
+		keys := m[op].(map[string]any)
+		for _, k := range slices.Sorted(maps.Keys(keys)) {
+			out = append(out, fmt.Sprintf("%s `%s`: `%s`", op, k, strings.Join(list(keys[k]), "`, `")))
+		}
+	}
+	return strings.Join(out, "; ")
+}
