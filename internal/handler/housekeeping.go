@@ -37,21 +37,23 @@ type Housekeeping struct {
 // HousekeepingReport is what one round came to.
 type HousekeepingReport struct {
 	// Refused says why nothing was done.
-	Refused string
+	Refused string `json:"refused,omitempty"`
 	// Adopted are claims that got a record, Released NodeClaims that were let go of because
 	// nothing stands behind them.
-	Adopted, Released []string
+	Adopted  []string `json:"adopted,omitempty"`
+	Released []string `json:"released,omitempty"`
 	// Due are claims that something happened to; somebody looks after them now.
-	Due []string
+	Due []string `json:"due,omitempty"`
 	// Orphans are instances that nobody owns, Ended those of them that were terminated.
-	Orphans, Ended []string
+	Orphans []string `json:"orphans,omitempty"`
+	Ended   []string `json:"ended,omitempty"`
 	// Templates are launch templates that were deleted.
-	Templates []string
+	Templates []string `json:"templates,omitempty"`
 	// Corrections are usages of pools that were not what the records add up to.
-	Corrections []lifecycle.Correction
+	Corrections []lifecycle.Correction `json:"corrections,omitempty"`
 	// Incomplete names what could not be read: nothing was concluded from its absence.
-	Incomplete []string
-	Problems   []string
+	Incomplete []string `json:"incomplete,omitempty"`
+	Problems   []string `json:"problems,omitempty"`
 }
 
 func (r *HousekeepingReport) problem(what string, err error) {

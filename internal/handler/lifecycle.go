@@ -56,19 +56,19 @@ type Lifecycle struct {
 type LifecycleReport struct {
 	// InFlight counts the records that were looked at, Moved those whose phase changed, by
 	// the phase that they went to.
-	InFlight int
-	Moved    map[lifecycle.Phase]int
-	Attempts int // that are not resolved
+	InFlight int                     `json:"inFlight"`
+	Moved    map[lifecycle.Phase]int `json:"moved,omitempty"`
+	Attempts int                     `json:"attempts,omitempty"` // that are not resolved
 	// Left counts the records that time did not suffice for.
-	Left int
+	Left int `json:"left,omitempty"`
 	// Incomplete names what could not be read.
-	Incomplete []string
+	Incomplete []string `json:"incomplete,omitempty"`
 	// Problems are steps that were not made, and effects that were put off.
-	Problems []string
+	Problems []string `json:"problems,omitempty"`
 	// Refused says why nothing was done.
-	Refused string
+	Refused string `json:"refused,omitempty"`
 	// Next is when the next look is due, zero = nothing is in flight.
-	Next time.Time
+	Next time.Time `json:"next,omitzero"`
 }
 
 // chain is where the chain of register messages is. One message carries its step; all
@@ -139,11 +139,15 @@ func (h *Lifecycle) send(ctx context.Context, w lifecycle.Work, delay time.Durat
 }
 
 // register looks after everything that is in flight, once, and sends the next message of
-// the chain while something is. A message of another step is late, or a duplicate.
+// the chain while something is. A message of another step is late, or a duplicate. Step 0
+// is none of the chain: somebody wants it done now.
 func (h *Lifecycle) register(ctx context.Context, step int64) error {
 	c, note, err := readNote[chain](ctx, h.Memory, chainNote)
 	if err != nil {
 		return fmt.Errorf("look after nodes: %w", err)
+	}
+	if step == 0 {
+		return h.now(ctx, c)
 	}
 	if c.Step != step || c.NextAt.IsZero() {
 		return nil
@@ -167,6 +171,22 @@ func (h *Lifecycle) register(ctx context.Context, step int64) error {
 		return nil
 	}
 	return h.send(ctx, lifecycle.Work{Kind: lifecycle.WorkRegister, Step: c.Step}, max(0, c.NextAt.Sub(h.Now())))
+}
+
+// now looks after everything once, beside the chain, and sees to it that there is one where
+// something is in flight.
+func (h *Lifecycle) now(ctx context.Context, c chain) error {
+	rep, err := h.run(ctx, &c)
+	if h.Told != nil {
+		h.Told(ctx, rep)
+	}
+	if err != nil {
+		return fmt.Errorf("look after nodes: %w", err)
+	}
+	if rep.Next.IsZero() {
+		return nil
+	}
+	return h.Ensure(ctx)
 }
 
 // refused reports whether nothing may be changed now, and why.

@@ -284,3 +284,20 @@ func (h *Housekeeping) adopt(ctx context.Context, r lifecycle.Record, rep *House
 	}
 	rep.Adopted = append(rep.Adopted, r.Claim)
 }
+
+// PriceOf is what an instance costs by the catalogue, in micro-dollars per hour; 0 = it is
+// not known. It is what a node that was there before Kerf counts with.
+func (f *Facts) PriceOf(in lifecycle.Instance) snapshot.Price {
+	for i := range f.Catalog.Types {
+		t := &f.Catalog.Types[i]
+		if t.Name != in.Type {
+			continue
+		}
+		for _, o := range t.Offerings {
+			if o.Zone == in.Zone && o.CapacityType == in.CapacityType {
+				return o.Price
+			}
+		}
+	}
+	return 0
+}
