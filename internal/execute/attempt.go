@@ -406,7 +406,7 @@ func KnownOf(t *catalog.Resolved, class *nodeclass.Resolved, in lifecycle.Instan
 		return lifecycle.Known{}
 	}
 	return lifecycle.Known{
-		Capacity: t.Capacity, Allocatable: t.Allocatable, Price: in.Price,
+		Capacity: t.Capacity, Allocatable: t.Allocatable, Price: in.Price, ImageID: t.Image,
 		Labels: OfferLabels(t, class, in.Zone, in.CapacityType, in.ReservationID),
 	}
 }

@@ -13,6 +13,8 @@ import (
 type Known struct {
 	Capacity, Allocatable snapshot.Resources
 	Price                 snapshot.Price
+	// ImageID is the image that such an instance boots, for outcomes that do not say.
+	ImageID string
 	// Labels are those that follow from the type and the offer; the NodeClaim and its Node
 	// get them beside what they have.
 	Labels map[string]string
@@ -44,6 +46,9 @@ func (r Record) Settle(a Attempt, in Instance, k Known, now time.Time) (next *Re
 	}
 	if in.Price == 0 {
 		in.Price = k.Price
+	}
+	if in.ImageID == "" {
+		in.ImageID = k.ImageID
 	}
 	r.Instance = in
 	r.LaunchedAt = now
