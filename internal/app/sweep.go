@@ -19,6 +19,7 @@ import (
 	"kerf.sh/kerf/internal/handler"
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/queue"
+	"kerf.sh/kerf/internal/snapshot"
 	"kerf.sh/kerf/internal/telemetry/report"
 )
 
@@ -105,6 +106,7 @@ type sweepFunction struct {
 	*base
 	*acting
 	sweep  handler.Sweep
+	house  handler.Housekeeping
 	lambda func() *lambda.Client
 	asked  map[string]time.Time
 }
@@ -129,6 +131,7 @@ func (f *sweepFunction) invoke(ctx context.Context, payload json.RawMessage, rep
 		return nil, err
 	}
 	f.sweep.Memory, f.sweep.Cluster, f.sweep.Executor, f.sweep.Ticks = look.Memory, look.Cluster, look.Executor, sender(f.ticks)
+	f.housekeeping(look, rep)
 	if isBatch {
 		return f.batch(ctx, event, f.ticks(), rep, func(ctx context.Context, m lifecycle.Message) error {
 			t, err := lifecycle.DecodeTick(m.Body, m.Sent)
@@ -156,6 +159,29 @@ func (f *sweepFunction) invoke(ctx context.Context, payload json.RawMessage, rep
 	got, err := f.sweep.Sweep(ctx)
 	sweepSummary(rep, got, f.now().Sub(begun))
 	return got, err
+}
+
+// housekeeping is what minute ticks do besides, and what makes the records of a new table.
+func (f *sweepFunction) housekeeping(look *handler.Lifecycle, rep *report.Report) {
+	h := &f.house
+	h.Memory, h.Cluster, h.Executor, h.Lifecycle = look.Memory, look.Cluster, look.Executor, look
+	h.ClusterName, h.Now, h.Instance = f.conf.Cluster, f.now, f.name
+	h.Price = func(ctx context.Context, in lifecycle.Instance) snapshot.Price {
+		facts, err := handler.LoadFacts(ctx, look.Memory, f.region, f.now(), &f.facts)
+		if err != nil {
+			return 0
+		}
+		return facts.PriceOf(in)
+	}
+	tell := func(do func(context.Context) (handler.HousekeepingReport, error)) func(context.Context) error {
+		return func(ctx context.Context) error {
+			r, err := do(ctx)
+			rep.Add(report.Failures, float64(len(r.Problems)))
+			rep.Say("housekeeping", r)
+			return err
+		}
+	}
+	f.sweep.Housekeeping, f.sweep.Recover = tell(h.Run), tell(h.Recover)
 }
 
 // sweepSummary puts what a sweep did into the summary of its invocation.
