@@ -32,7 +32,7 @@ type checks struct {
 	// that came when its attempt was over.
 	ended, late map[string]bool
 	excused     map[string]bool // provider ids of nodes that people want gone
-	saidOf      map[string]time.Time
+	saidOf      map[string]int
 	foreign     map[string]bool // attempts of a table that was replaced
 	restoredAt  time.Time
 	rest        stillness
@@ -42,7 +42,7 @@ func newChecks(w *World) *checks {
 	return &checks{
 		w: w, attempts: map[string]lifecycle.Attempt{}, records: map[string]lifecycle.Record{}, closed: map[string]lifecycle.Record{},
 		owner: map[string]string{}, made: map[string][]string{}, ended: map[string]bool{}, late: map[string]bool{}, excused: map[string]bool{},
-		saidOf: map[string]time.Time{}, foreign: map[string]bool{},
+		saidOf: map[string]int{}, foreign: map[string]bool{},
 	}
 }
 
@@ -142,7 +142,7 @@ func (c *checks) record(by *container, m *ledger.Memory, r lifecycle.Record, gro
 	if was.Phase != r.Phase {
 		c.w.tracef("    record %s: %s -> %s %s %s", r.Claim, was.Phase, r.Phase, r.Reason, r.Message)
 	}
-	if known && r.Phase.Before(was.Phase) && !(was.Phase == lifecycle.Launching && r.Phase == lifecycle.Intended) {
+	if known && !r.Adopted && r.Phase.Before(was.Phase) && !(was.Phase == lifecycle.Launching && r.Phase == lifecycle.Intended) {
 		c.w.broken("Phases", "%s goes back from %s to %s", r.Claim, was.Phase, r.Phase)
 	}
 	if id := r.Instance.ID; id != "" && c.owner[id] != "" && c.owner[id] != r.Claim {
@@ -163,7 +163,8 @@ func (c *checks) closes(r lifecycle.Record) {
 			c.w.broken("ClosedLeavesNothing", "%s is closed (%s) without instance %s, which was made for it and runs", r.Claim, r.Reason, id)
 		}
 	}
-	if it := c.w.cluster.claims.by[r.Claim]; it != nil && it.uid == r.UID {
+	// That of an intent which was cancelled goes after its record, or housekeeping takes it.
+	if it := c.w.cluster.claims.by[r.Claim]; it != nil && it.uid == r.UID && r.Reason != lifecycle.ReasonCancelled {
 		c.w.broken("ClosedLeavesNothing", "%s is closed (%s), its NodeClaim is there", r.Claim, r.Reason)
 	}
 	if r.Instance.ID != "" {
@@ -328,15 +329,18 @@ func (c *checks) said(e *api.Event) {
 	if e.Object.Kind != "Pod" {
 		return
 	}
+	// The same reason with other words is another message, but there are few of those.
 	key := e.Object.UID + " " + e.Reason
-	if was, ok := c.saidOf[key]; ok && c.w.now().Sub(was) < time.Hour {
-		c.w.broken("OneEvent", "pod %s is told %s twice: %s", e.Object.Name, e.Reason, e.Note)
+	if c.saidOf[key]++; c.saidOf[key] > mostWords {
+		c.w.broken("OneEvent", "pod %s is told %s %d times: %s", e.Object.Name, e.Reason, c.saidOf[key], e.Note)
 	}
-	c.saidOf[key] = c.w.now()
 	if len(e.Note) > api.MaxNote {
 		c.w.broken("OneEvent", "a note of %d bytes", len(e.Note))
 	}
 }
+
+// mostWords is how many Events of one reason a pod may get.
+const mostWords = 6
 
 func (c *checks) bound(*item[snapshot.Pod], *place) {}
 

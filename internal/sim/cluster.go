@@ -97,6 +97,7 @@ func (c *cluster) kick() {
 		c.kicked = false
 		c.reconcile()
 		c.scheduler.round()
+		c.w.people.drain()
 	})
 }
 

@@ -74,7 +74,7 @@ func newWorld(seed uint64, o Options) *World {
 	w.aws = newAWS(w)
 	w.cluster = newCluster(w)
 	w.table = newTable(w)
-	w.people = &people{w: w, dice: newDice(seed, "people"), gone: map[string]bool{}}
+	w.people = &people{w: w, dice: newDice(seed, "people"), gone: map[string]bool{}, drains: map[string]bool{}}
 	w.wire(o.Mutant)
 	return w
 }

@@ -158,6 +158,9 @@ func (c *cloud) DeleteTemplates(ctx context.Context, ts []launch.Stored) ([]stri
 func (p *parts) newLifecycle() *handler.Lifecycle {
 	return &handler.Lifecycle{
 		Cluster: p.cluster, Executor: p.executor, Work: p.work, Now: p.c.now, Instance: "kerf.sh/lifecycle",
+		Known: func(ctx context.Context) (execute.Knower, error) {
+			return handler.LoadKnower(ctx, p.memory, p.cluster, region, p.c.now(), p.facts)
+		},
 		Told: func(_ context.Context, r handler.LifecycleReport) {
 			p.w.tracef("  %s looked at %d, moved %v, attempts %d, left %d, next %s, incomplete %v, problems %v %s", p.c.proc.name, r.InFlight, r.Moved, r.Attempts, r.Left, r.Next.Sub(epoch), r.Incomplete, r.Problems, r.Refused)
 		},
@@ -175,10 +178,13 @@ func (p *parts) sweep() func(context.Context, json.RawMessage) (any, error) {
 		Resolve: p.resolve, Journal: p.journal, ClusterName: clusterName, Region: region, Interval: interval, Instance: "kerf.sh/sweep",
 		Now: p.c.now, Wait: p.c.wait, Log: p.c.log(),
 	}
+	keep := p.newHousekeeping()
+	h.Housekeeping = func(ctx context.Context) error { return p.housekept(keep.Run(ctx)) }
+	h.Recover = func(ctx context.Context) error { return p.housekept(keep.Recover(ctx)) }
 	return func(ctx context.Context, payload json.RawMessage) (any, error) {
 		p.begin()
 		h.Memory = p.memory
-		p.housekeeping(h)
+		keep.Memory = p.memory
 		told := func(rep *handler.SweepReport, err error) error {
 			if rep != nil {
 				p.w.tracef("  %s %s %s: pending %d placed %d unschedulable %d launched %d failed %d left %d passes %d warnings %q", p.c.proc.name, rep.Outcome, rep.Detail,
@@ -314,16 +320,30 @@ func (p *parts) journal(_ context.Context, s *snapshot.Snapshot, c *catalog.Cata
 	return "plan/" + made.ID, nil
 }
 
-// housekeeping connects what is done once a minute.
-func (p *parts) housekeeping(h *handler.Sweep) {
-	h.Recover = func(ctx context.Context) error {
-		if err := p.memory.BeginRecovery(ctx, "new"); err != nil {
-			return err
-		}
-		lease, err := p.memory.AcquireRecovery(ctx, time.Minute)
-		if err != nil {
-			return err
-		}
-		return p.memory.EndRecovery(ctx, lease)
+// newHousekeeping is what is done once a minute, and when the table is new.
+func (p *parts) newHousekeeping() *handler.Housekeeping {
+	return &handler.Housekeeping{
+		Cluster: p.cluster, Executor: p.executor, Lifecycle: p.lifecycle, ClusterName: clusterName, Now: p.c.now, Instance: "kerf.sh/housekeeping",
+		Price: func(ctx context.Context, in lifecycle.Instance) snapshot.Price {
+			f, err := handler.LoadFacts(ctx, p.memory, region, p.c.now(), p.facts)
+			if err != nil {
+				return 0
+			}
+			for i := range f.Catalog.Types {
+				for _, o := range f.Catalog.Types[i].Offerings {
+					if f.Catalog.Types[i].Name == in.Type && o.Zone == in.Zone && o.CapacityType == in.CapacityType {
+						return o.Price
+					}
+				}
+			}
+			return 0
+		},
 	}
+}
+
+// housekept tells what a round of housekeeping came to.
+func (p *parts) housekept(rep handler.HousekeepingReport, err error) error {
+	p.w.tracef("  %s housekeeping: %s; adopted %v released %v due %v orphans %v ended %v corrections %v incomplete %q problems %q", p.c.proc.name, rep.String(),
+		rep.Adopted, rep.Released, rep.Due, rep.Orphans, rep.Ended, rep.Corrections, rep.Incomplete, rep.Problems)
+	return err
 }

@@ -1,0 +1,50 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+)
+
+var (
+	seeds = flag.Int("seeds", 12, "how many worlds TestSeeds draws")
+	from  = flag.Uint64("from", 0, "the seed of the first one")
+	one   = flag.String("seed", "", "run this seed alone and print its trace")
+	trace = flag.String("trace", "", "write the trace of -seed to this file instead")
+)
+
+// TestSeeds draws worlds with all kinds of trouble. A seed that fails is printed with what
+// was broken; -seed runs it again and prints all that happened.
+func TestSeeds(t *testing.T) {
+	if *one != "" {
+		var seed uint64
+		if _, err := fmt.Sscan(*one, &seed); err != nil {
+			t.Fatalf("-seed %s: %v", *one, err)
+		}
+		rep := inBubble(t, seed, Options{Verbose: true})
+		if *trace != "" {
+			if err := os.WriteFile(*trace, []byte(rep.Trace), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			os.Stdout.WriteString(rep.Trace)
+		}
+		report(t, rep)
+		return
+	}
+	for i := range uint64(*seeds) {
+		t.Run(fmt.Sprint(*from+i), func(t *testing.T) {
+			t.Parallel()
+			report(t, inBubble(t, *from+i, Options{}))
+		})
+	}
+}
+
+func report(t *testing.T, rep *Report) {
+	t.Helper()
+	for _, b := range rep.Broken {
+		t.Errorf("seed %d: %s", rep.Seed, b)
+	}
+	t.Logf("seed %d: trace %s, %+v", rep.Seed, rep.Hash, rep.Stats)
+}
