@@ -308,8 +308,8 @@ func (h *Housekeeping) openNodes(ctx context.Context, f *found, rep *Housekeepin
 		if r != nil && r.Phase == lifecycle.Registered && err == nil && age(at, h.Now()) < openedLate {
 			continue
 		}
-		if r == nil && err == nil && age(at, h.Now()) < shutAtMost {
-			continue // its record is about to know it
+		if r != nil && !r.Phase.Live() || r == nil && err == nil && age(at, h.Now()) < shutAtMost {
+			continue // it goes, or its record is about to know it
 		}
 		rep.problem("open node "+n.Name, h.Lifecycle.uncordon(ctx, n.Name, n.Version.UID))
 	}

@@ -44,7 +44,8 @@ func Access(function string) []Rule {
 			Rule{"", []string{"pods/status"}, verbs("patch")})
 	case "lifecycle":
 		return append([]Rule{
-			{"", []string{"nodes", "pods"}, verbs("list")},
+			{"", []string{"nodes", "pods", "persistentvolumeclaims"}, verbs("list")},
+			{"storage.k8s.io", []string{"volumeattachments"}, verbs("list")},
 			{karpenter, []string{"nodeclaims", "nodepools"}, verbs("list")},
 			{aws, []string{"ec2nodeclasses"}, verbs("list")},
 			{karpenter, []string{"nodeoverlays"}, verbs("list")},
