@@ -19,6 +19,8 @@ type container struct {
 	asked map[string]int
 	tick  lifecycle.Tick
 	state any // what the function keeps warm
+	// stale: the function was configured anew meanwhile; it is not used again.
+	stale bool
 }
 
 func (c *container) now() time.Time { return c.w.now().Add(c.skew) }

@@ -73,7 +73,9 @@ func (f *function) invoke(payload any, over func(answer any, err error, ok bool)
 			return
 		}
 		w.tracef("%s is over: %v", name, p.err)
-		f.idle = append(f.idle, c)
+		if !c.stale {
+			f.idle = append(f.idle, c)
+		}
 		w.checks.finished(c, raw, p.err)
 		over(answer, p.err, true)
 	})

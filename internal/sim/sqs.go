@@ -181,12 +181,14 @@ func (s *sqsClient) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.Ch
 	return call(ctx, s.c, s.s, b, func() (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 		out := &sqs.ChangeMessageVisibilityBatchOutput{}
 		for _, e := range in.Entries {
-			for _, m := range q.messages {
-				if m.receipt == awssdk.ToString(e.ReceiptHandle) {
-					m.visible = q.w.now().Add(time.Duration(e.VisibilityTimeout) * time.Second)
-					q.pollAt(m.visible)
-				}
+			i := slices.IndexFunc(q.messages, func(m *message) bool { return m.receipt == awssdk.ToString(e.ReceiptHandle) })
+			if i < 0 {
+				out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: awssdk.String("ReceiptHandleIsInvalid"), SenderFault: true})
+				continue
 			}
+			q.messages[i].visible = q.w.now().Add(time.Duration(e.VisibilityTimeout) * time.Second)
+			q.pollAt(q.messages[i].visible)
+			out.Successful = append(out.Successful, types.ChangeMessageVisibilityBatchResultEntry{Id: e.Id})
 		}
 		return out, nil
 	})

@@ -48,7 +48,10 @@ func (t *table) restore() {
 	t.w.tracef("the table is restored from a copy as table-%d", t.made)
 	t.w.checks.restored()
 	for _, f := range t.w.lambdas {
-		f.idle = nil // configured anew
+		f.idle = nil // configured anew; what runs goes on with the old table
+		for _, c := range f.busy {
+			c.stale = true
+		}
 	}
 }
 
