@@ -1,0 +1,113 @@
+package disruption
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/provision"
+	"kerf.sh/kerf/internal/snapshot"
+	"kerf.sh/kerf/internal/worldtest"
+)
+
+// TestMovesHold: in drawn clusters with rules of every kind, all moves together leave every
+// pod with a place that breaks no rule, none goes to a node that goes, budgets are kept,
+// every node is in one move or has one verdict, and what a move saves is what it says.
+func TestMovesHold(t *testing.T) {
+	moved := 0
+	rapid.Check(t, func(t *rapid.T) {
+		w := worldtest.Draw(rapid.Uint64Range(0, 1<<32).Draw(t, "seed"))
+		s, _, err := w.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		budget := rapid.SampledFrom([]string{"100%", "50%", "10%", "1", "0"}).Draw(t, "budget")
+		settle(s, map[string]string{"budget": budget})
+		r := Propose(s, w.Catalog, Options{Base: provision.Plan(s, w.Catalog, provision.Options{})})
+		moved += len(r.Moves)
+		for _, bad := range append(carriedOut(s, w.Catalog, r), sound(s, r)...) {
+			t.Errorf("%s\n%s\n%s", bad, show(r), w.Text())
+		}
+	})
+	if moved == 0 {
+		t.Error("nothing was moved in any world")
+	}
+}
+
+// sound says what is wrong with a result by itself.
+func sound(s *snapshot.Snapshot, r *Result) []string {
+	var out []string
+	seen := map[string]int{}
+	var saved snapshot.Price
+	removed := map[string]int{}
+	pool := map[string]string{}
+	for i := range s.Nodes {
+		pool[s.Nodes[i].Name] = s.Nodes[i].Labels["karpenter.sh/nodepool"]
+	}
+	for i := range r.Moves {
+		m := &r.Moves[i]
+		saved += m.Saving
+		if m.Saving < 0 || m.Saving == 0 && m.Reason != plan.MoveEmpty {
+			out = append(out, m.ID+" saves nothing")
+		}
+		for _, n := range m.Remove {
+			seen["node/"+n]++
+			removed[pool[n]]++
+		}
+	}
+	for _, v := range r.Verdicts {
+		seen[v.Object]++
+		if plan.Info(v.Code).Code == "" || v.Detail == "" {
+			out = append(out, v.Object+": code "+string(v.Code)+" has no row, or no detail")
+		}
+	}
+	for name, n := range seen {
+		if n != 1 {
+			out = append(out, name+" is in several moves or verdicts")
+		}
+	}
+	if len(seen) != r.Savings.Considered {
+		out = append(out, "not every node has a move or a verdict")
+	}
+	if r.Savings.Now-saved != r.Savings.After {
+		out = append(out, "the sum of savings is another")
+	}
+	for i := range s.NodePools {
+		p := &s.NodePools[i]
+		total := 0
+		for k := range s.Nodes {
+			if pool[s.Nodes[k].Name] == p.Name {
+				total++
+			}
+		}
+		if n, _ := budgetNodes(p, &p.Disruption.Budgets[0], total, s.Now); removed[p.Name] > n {
+			out = append(out, "the budget of "+p.Name+" is exceeded")
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestSame: the same cluster in another order gives the same moves.
+func TestSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := worldtest.Draw(rapid.Uint64Range(0, 1<<32).Draw(t, "seed"))
+		s, _, err := w.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		settle(s, nil)
+		first := show(Propose(s, w.Catalog, Options{}))
+		other := *s
+		other.Nodes, other.Pods, other.NodeClaims = slices.Clone(s.Nodes), slices.Clone(s.Pods), slices.Clone(s.NodeClaims)
+		slices.Reverse(other.Nodes)
+		slices.Reverse(other.Pods)
+		slices.Reverse(other.NodeClaims)
+		other.Normalize()
+		if again := show(Propose(&other, w.Catalog, Options{})); again != first {
+			t.Errorf("first:\n%s\nthen:\n%s", first, again)
+		}
+	})
+}
