@@ -89,8 +89,13 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer, environ []strin
 	if table != nil && table.Region != "" {
 		region = table.Region
 	}
+	var remembered *memory
+	if o.ledger != "" {
+		remembered = o.memory(in.Region)
+		in.Remember = remembered.into
+	}
 	reading, report, err := read(sources, over, in, region, time.Now)
-	if err != nil {
+	if err = errors.Join(err, remembered.failed()); err != nil {
 		return 0, err
 	}
 	if o.snapshot != "" {
@@ -204,7 +209,7 @@ func terminal(stdout io.Writer, environ []string) plan.TextOptions {
 // notes names on stderr what the plan was made without.
 func (o *options) notes(stderr io.Writer, p *plan.Plan, reading *handler.Reading, report *kube.Report) {
 	for i := range p.Warnings {
-		if w := &p.Warnings[i]; w.Code == plan.CatalogueOfOther {
+		if w := &p.Warnings[i]; w.Code == plan.CatalogueOfOther || w.Code == plan.LedgerInRecovery {
 			say(stderr, w.Detail)
 		}
 	}

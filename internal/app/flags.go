@@ -47,6 +47,10 @@ What if
   --diff               only what differs from the plan without them, and not the plan itself
 
 How to plan
+  --ledger TABLE|FILE  what the functions remember: nodes on their way, nominations, shortages,
+                       learned sizes; the DynamoDB table (by your AWS credentials; it is only
+                       read), or a file that a ledger was exported to. A saved snapshot has it
+                       already
   --now TIME           the clock of the plan, as 2026-03-04T12:00:00Z (default: now)
   --seed N             order of choices that are otherwise equal (default 0)
   --set KEY=VALUE      a setting; may be repeated; docs/config.md lists them
@@ -60,8 +64,6 @@ What to show
                        or nodepool/NAME
   --save-snapshot FILE write what was read as one file, which -f takes
   -v                   name the objects that were ignored because their kind does not matter
-
-Not there yet: --ledger
 
 Exit status
   0  a plan was made
@@ -91,6 +93,7 @@ type options struct {
 	whatIf      []string
 	remove      []snapshot.Ref
 	diff        bool
+	ledger      string
 	// kubeconfig and context name a running cluster to read in place of files.
 	kubeconfig, context string
 }
@@ -161,18 +164,15 @@ func parseFlags(args []string) (*options, error) {
 		return err
 	})
 	fs.BoolVar(&o.diff, "diff", false, "")
-	var later []string
 	fs.Func("kubeconfig", "", named(&o.kubeconfig, "want a file"))
 	fs.Func("context", "", named(&o.context, "want the name of a context"))
-	fs.Func("ledger", "", func(string) error { later = append(later, "--ledger"); return nil })
+	fs.Func("ledger", "", named(&o.ledger, "want the name of a table, or a file"))
 	fs.BoolVar(&o.consolidate, "consolidate", false, "")
 
 	if err := fs.Parse(args); err != nil {
 		return nil, flagError(fs, err)
 	}
 	switch {
-	case len(later) > 0:
-		return nil, &handler.Refusal{Code: plan.NotSupported, Message: strings.Join(later, ", ") + ": not there yet; plan on saved objects with -f and leave it out"}
 	case fs.NArg() > 0:
 		return nil, fmt.Errorf("argument %q: files are given with -f", fs.Arg(0))
 	case o.diff && len(o.whatIf)+len(o.remove) == 0:

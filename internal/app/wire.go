@@ -25,7 +25,7 @@ func PlanFunction(environ []string) (*handler.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the function's settings: %w", err)
 	}
-	region := lookup(environ, "AWS_REGION")
+	region, table := lookup(environ, "AWS_REGION"), lookup(environ, "KERF_TABLE")
 	return &handler.Plan{
 		Settings: func(set map[string]string) (handler.Settings, error) {
 			return settings(append(base[:len(base):len(base)], config.FromMap(set, "settings")...))
@@ -33,6 +33,10 @@ func PlanFunction(environ []string) (*handler.Plan, error) {
 		Read: func(manifests []string, in handler.Input) (*handler.Reading, error) {
 			if in.Region == "" {
 				in.Region = region
+			}
+			if table != "" {
+				m := &memory{name: table, open: tableNamed(table, region), now: time.Now}
+				in.Remember = m.into
 			}
 			over := kube.Overlay{Sources: texts("whatIf", in.WhatIf), Remove: in.Remove}
 			reading, _, err := read(texts("objects", manifests), over, in, defaultRegion, time.Now)
@@ -77,7 +81,7 @@ func texts(field string, manifests []string) []kube.Source {
 func read(sources []kube.Source, over kube.Overlay, in handler.Input, region string, now func() time.Time) (*handler.Reading, *kube.Report, error) {
 	o := kube.Options{
 		Cluster: in.Cluster, Region: in.Region, Now: in.Now, Seed: in.Seed, Workloads: in.Workloads,
-		Clock: now().UTC().Truncate(time.Second), Unadmitted: in.Save,
+		Clock: now().UTC().Truncate(time.Second), Unadmitted: in.Save, Remember: in.Remember,
 	}
 	if over.Empty() {
 		s, report, err := kube.Read(sources, o)

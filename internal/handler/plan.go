@@ -61,6 +61,8 @@ type Input struct {
 	Remove []snapshot.Ref
 	// Save: the snapshot will be saved, so it keeps what only matters then.
 	Save bool
+	// Remember adds what the functions remember; nil = nothing (kube.Options).
+	Remember func(s *snapshot.Snapshot, saved bool)
 }
 
 // Settings are settings that were checked.

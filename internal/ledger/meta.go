@@ -26,6 +26,25 @@ func (l *Ledger) tableID(ctx context.Context) (string, error) {
 	return l.id, nil
 }
 
+// Stored says which table it is as it is on record, for those who only read: nothing is
+// compared but the schema. ok is false for a table that holds no ledger.
+func (l *Ledger) Stored(ctx context.Context) (m Meta, ok bool, err error) {
+	it, err := l.get(ctx, metaKey)
+	if err != nil {
+		return Meta{}, false, fmt.Errorf("read which table it is: %w", err)
+	}
+	if it == nil {
+		return Meta{}, false, nil
+	}
+	if err := unrow(it, &m); err != nil {
+		return Meta{}, false, err
+	}
+	if m.Schema > Schema {
+		return Meta{}, false, fmt.Errorf("the table has schema %d, this program knows %d: use the version that wrote it", m.Schema, Schema)
+	}
+	return m, true, nil
+}
+
 // Open says what the table may be used for. One that is new, or was restored from a
 // backup (its id is not the one it has on record), is in recovery. A table of another
 // cluster or a later schema is an error: it is not ours to write.

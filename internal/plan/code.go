@@ -64,6 +64,8 @@ const (
 	RuleNotYetApplied Code = "RuleNotYetApplied"
 	PriceUnknown      Code = "PriceUnknown"
 	IncompleteReading Code = "IncompleteReading"
+	LedgerNotRead     Code = "LedgerNotRead"
+	LedgerInRecovery  Code = "LedgerInRecovery"
 
 	UndeclaredStartupTaint Code = "UndeclaredStartupTaint"
 	FeatureOff             Code = "FeatureOff"
