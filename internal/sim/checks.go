@@ -270,8 +270,14 @@ func (c *checks) realLimits(pool string) {
 	if limit, ok := it.v.Limits[snapshot.Nodes]; ok && nodes > limit {
 		c.w.broken("Limits", "nodepool %s has %d instances, %d are allowed", pool, nodes, limit)
 	}
-	if it.v.Replicas != nil && nodes > *it.v.Replicas && c.restoredAt.IsZero() {
-		c.w.broken("Limits", "static nodepool %s has %d instances, %d are wanted", pool, nodes, *it.v.Replicas)
+	wanted := int64(0) // a node that is to go has its successor before it is gone
+	for _, r := range c.records {
+		if r.NodePool == pool && r.Phase.Live() {
+			wanted++
+		}
+	}
+	if it.v.Replicas != nil && wanted > *it.v.Replicas && c.restoredAt.IsZero() {
+		c.w.broken("Limits", "static nodepool %s has %d records of live nodes, %d are wanted", pool, wanted, *it.v.Replicas)
 	}
 }
 
