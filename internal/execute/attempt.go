@@ -274,6 +274,20 @@ func (x *Executor) create(ctx context.Context, c *call) {
 	}
 }
 
+// shortOffer is what is short, as plans know it: an offer, a whole capacity type or a
+// reservation. ok is false for what is no matter of offers: subnets, placement groups.
+func shortOffer(s launch.Shortage) (o lifecycle.Offer, ok bool) {
+	switch s.Scope {
+	case launch.ScopeOffer:
+		return lifecycle.Offer{InstanceType: s.Type, Zone: s.Zone, CapacityType: s.CapacityType}, true
+	case launch.ScopeCapacityType:
+		return lifecycle.Offer{CapacityType: s.CapacityType}, true
+	case launch.ScopeReservation:
+		return lifecycle.Offer{CapacityType: catalog.Reserved, ReservationID: s.ID}, true
+	}
+	return lifecycle.Offer{}, false
+}
+
 // settle writes down what became of a call, and returns the launches that may ask for
 // something else.
 func (x *Executor) settle(ctx context.Context, o *Order, c *call, avoid *[]launch.Shortage, rep *Report) ([]*intent, error) {
@@ -292,8 +306,7 @@ func (x *Executor) settle(ctx context.Context, o *Order, c *call, avoid *[]launc
 	for _, s := range c.outcome.Shortages {
 		*avoid = append(*avoid, s)
 		rep.Shortages = append(rep.Shortages, s)
-		if s.Scope == launch.ScopeOffer {
-			offer := lifecycle.Offer{InstanceType: s.Type, Zone: s.Zone, CapacityType: s.CapacityType}
+		if offer, ok := shortOffer(s); ok {
 			if err := x.Memory.Shortage(ctx, offer, s.Code); err != nil {
 				rep.Errors = append(rep.Errors, err)
 			}

@@ -82,6 +82,28 @@ func TestNextOffer(t *testing.T) {
 	}
 }
 
+// TestSpotLimit: a quota that is used up is remembered of spot as a whole, so that the next
+// plan, whatever its types and zones, does not ask for spot (S-14).
+func TestSpotLimit(t *testing.T) {
+	w := newWorld(t)
+	w.ec2.SpotLimit = 1
+	r := w.launch(w.order(2, nil, "spot", "on-demand"))
+	if r.Launched != 2 || len(r.Failed) > 0 {
+		t.Fatalf("report %+v", r)
+	}
+	known, err := w.memory.Remember(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := snapshot.Snapshot{Now: w.now}
+	known.Into(&s)
+	if !slices.ContainsFunc(s.Shortages, func(x snapshot.Shortage) bool {
+		return x.Code == "MaxSpotInstanceCountExceeded" && x.Hits("r9.huge", "another-zone", "spot", "") && !x.Hits("m5.large", "us-east-1a", "on-demand", "")
+	}) {
+		t.Errorf("remembered %+v", s.Shortages)
+	}
+}
+
 // TestNothingLeft: where nothing can be had, nothing is left behind, limits included.
 func TestNothingLeft(t *testing.T) {
 	w := newWorld(t)
