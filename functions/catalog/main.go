@@ -10,10 +10,11 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"kerf.sh/kerf/internal/app"
+	"kerf.sh/kerf/internal/app/region"
 )
 
 func main() {
-	f, err := app.CatalogFunction(context.Background(), os.Environ())
+	f, err := app.CatalogFunction(context.Background(), os.Environ(), region.Ask)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
