@@ -125,6 +125,11 @@ test-ledger: check-go $(MINISTACK)/bin/ministack ## the ledger on DynamoDB's API
 	$(GO) vet -tags wire ./internal/ledger
 	KERF_EMULATOR=$(MINISTACK)/bin/ministack $(GO) test -count=1 -tags wire -run TestWire ./internal/ledger
 
+.PHONY: test-queue
+test-queue: check-go $(MINISTACK)/bin/ministack ## the queues on SQS's API, over HTTP against the same emulator
+	$(GO) vet -tags wire ./internal/queue
+	KERF_EMULATOR=$(MINISTACK)/bin/ministack $(GO) test -count=1 -tags wire -run TestWireWholeWay ./internal/queue
+
 .PHONY: golden
 golden: check-go ## rewrite the transcripts and golden files of the tests (read the diff!)
 	@grep -lE 'datadriven|"rewrite"' $$(git ls-files '*_test.go') | xargs -n1 dirname | sort -u | \
