@@ -4,7 +4,8 @@
 // queues and ticks; machines that join. Nothing of Kerf is called in process: what is tested
 // is what is deployed.
 //
-// make e2e builds what it needs and runs it. The functions are let in with the Kubernetes
-// permissions of rbac.yaml and the AWS permissions of policy.go, and no more: a request that
-// is refused for a missing one fails the test.
+// make e2e builds what it needs and runs it. The functions are deployed as the
+// stack's template says (time, memory, batches, what their roles may do), and let into the
+// cluster with the permissions of rbac.yaml, and no more: a request that is refused for a
+// missing permission fails the test.
 package e2e

@@ -47,20 +47,11 @@ const (
 	deadQueue = "kerf-real-dead"
 )
 
-// program is a function of the stack and how it is run there.
-type program struct {
-	name        string
-	timeout     time.Duration
-	memoryMB    int
-	concurrency int
-}
-
 // programs are the functions that are run, by the folder they are built from.
-var programs = []program{
-	{"sweep", 60 * time.Second, 1769, 2},
-	{"lifecycle", 60 * time.Second, 512, 5},
-	{"catalog", 120 * time.Second, 1024, 2},
-}
+var programs = []string{"sweep", "lifecycle", "catalog"}
+
+// catalogEvery is how often the stack's schedule asks for the catalogue, beginning at once.
+const catalogEvery = 5 * time.Minute
 
 // Options are what a rig differs in.
 type Options struct {
@@ -88,6 +79,7 @@ type Rig struct {
 	Dir string
 
 	o       Options
+	stack   *stack
 	stops   []func()
 	mu      sync.Mutex
 	failed  []error
@@ -111,6 +103,9 @@ func Start(ctx context.Context, o Options) (_ *Rig, err error) {
 	}()
 	if os.Getenv(emulatorVariable) == "" {
 		return nil, errors.New(emulatorVariable + " does not name the program that serves DynamoDB: use make e2e")
+	}
+	if r.stack, err = readStack(templateFile); err != nil {
+		return nil, err
 	}
 	if r.Dir, err = os.MkdirTemp("", "kerf-e2e-"); err != nil {
 		return nil, err
@@ -145,7 +140,7 @@ func (r *Rig) Stop() {
 func (r *Rig) startCluster(ctx context.Context) error {
 	r.Webhook = &eksauth.Webhook{Cluster: clusterName, Region: fakeaws.Region, Now: time.Now}
 	for _, p := range programs {
-		r.Webhook.Identities = append(r.Webhook.Identities, eksauth.Identity{Key: keyOf(p.name), Secret: "secret-" + p.name, User: "kerf-" + p.name, Groups: []string{"kerf:" + p.name}})
+		r.Webhook.Identities = append(r.Webhook.Identities, eksauth.Identity{Key: keyOf(p), Secret: "secret-" + p, User: "kerf-" + p, Groups: []string{"kerf:" + p}})
 	}
 	hook, policy := filepath.Join(r.Dir, "webhook.kubeconfig"), filepath.Join(r.Dir, "audit-policy.yaml")
 	if err := r.Webhook.Start(hook); err != nil {
@@ -181,10 +176,11 @@ func (r *Rig) startAWS(ctx context.Context) error {
 	r.EC2 = f
 	r.AWS = &fakeaws.AWS{
 		EC2: f, SSM: params, IAM: &ec2fake.IAM{Now: time.Now, Roles: map[string]bool{nodeRole: true}, VisibleAfter: 1}, Queues: &fakeaws.Queues{},
-		EKS: eksOf(r.Cluster.Config.Host, ca), Invoke: r.invoke,
+		EKS: eksOf(r.Cluster.Config.Host, ca), Invoke: r.invoke, Allowed: r.allowed,
 	}
-	r.AWS.Queues.Add(fakeaws.Queue{Name: tickQueue, Visibility: 90 * time.Second, Retention: 120 * time.Second},
-		fakeaws.Queue{Name: workQueue, Visibility: 90 * time.Second, Retention: 24 * time.Hour, MaxReceive: 10, Dead: deadQueue}, fakeaws.Queue{Name: deadQueue})
+	ticks, work := r.stack.ticks, r.stack.work
+	r.AWS.Queues.Add(fakeaws.Queue{Name: tickQueue, Visibility: ticks.visibility, Retention: ticks.retention},
+		fakeaws.Queue{Name: workQueue, Visibility: work.visibility, Retention: work.retention, MaxReceive: work.maxReceive, Dead: deadQueue}, fakeaws.Queue{Name: deadQueue})
 	if err := r.AWS.Start(); err != nil {
 		return err
 	}
@@ -209,29 +205,30 @@ func (r *Rig) deploy() error {
 	r.Functions = runtimeapi.New(filepath.Join(r.Dir, "functions"))
 	r.onStop(r.Functions.Close)
 	for _, p := range programs {
-		binary := r.o.Binaries[p.name]
+		binary := r.o.Binaries[p]
 		if r.o.Binaries == nil {
 			dir := os.Getenv("KERF_E2E_BUILD")
 			if dir == "" {
 				return errors.New("KERF_E2E_BUILD does not name the folder of built functions: use make e2e")
 			}
-			binary = filepath.Join(dir, p.name, "bootstrap")
+			binary = filepath.Join(dir, p, "bootstrap")
 		}
 		if binary == "" {
 			continue
 		}
-		log, err := os.Create(filepath.Join(r.Dir, p.name+".log"))
+		log, err := os.Create(filepath.Join(r.Dir, p+".log"))
 		if err != nil {
 			return err
 		}
 		r.onStop(func() { log.Close() })
 		env := slices.Concat(r.AWS.Environment(), []string{
 			"AWS_REGION=" + fakeaws.Region, "AWS_DEFAULT_REGION=" + fakeaws.Region, "AWS_EC2_METADATA_DISABLED=true",
-			"AWS_ACCESS_KEY_ID=" + keyOf(p.name), "AWS_SECRET_ACCESS_KEY=secret-" + p.name, "AWS_SESSION_TOKEN=session-" + p.name,
+			"AWS_ACCESS_KEY_ID=" + keyOf(p), "AWS_SECRET_ACCESS_KEY=secret-" + p, "AWS_SESSION_TOKEN=session-" + p,
 			"CLUSTER_NAME=" + clusterName, "KERF_TABLE=" + tableName, "KERF_TICK_QUEUE=" + r.AWS.URL(tickQueue), "KERF_WORK_QUEUE=" + r.AWS.URL(workQueue),
 			"KERF_CATALOG_FUNCTION=" + nameOf("catalog"),
 		}, r.o.Env)
-		err = r.Functions.Deploy(runtimeapi.Function{Name: nameOf(p.name), Binary: binary, Env: env, Timeout: p.timeout, MemoryMB: p.memoryMB, Concurrency: p.concurrency, Log: log})
+		d := r.stack.functions[p]
+		err = r.Functions.Deploy(runtimeapi.Function{Name: nameOf(p), Binary: binary, Env: env, Timeout: d.timeout, MemoryMB: d.memoryMB, Concurrency: max(d.reserved, d.concurrency, 2), Log: log})
 		if err != nil {
 			return err
 		}
@@ -251,16 +248,31 @@ func (r *Rig) run(ctx context.Context) error {
 		return err
 	}
 	pump := r.Functions.Pump(ctx, r.AWS.Queues, func(m runtimeapi.Mapping, err error) { r.note(fmt.Errorf("%s: %w", m.Queue, err)) },
-		runtimeapi.Mapping{Queue: tickQueue, Function: nameOf("sweep"), Batch: 10, Concurrency: 2},
-		runtimeapi.Mapping{Queue: workQueue, Function: nameOf("lifecycle"), Batch: 10, Concurrency: 5})
+		r.mapping(tickQueue, "sweep"), r.mapping(workQueue, "lifecycle"))
 	var group sync.WaitGroup
 	group.Go(func() { r.schedule(ctx) })
 	r.onStop(func() { cancel(); group.Wait(); pump(); wait() })
 	return nil
 }
 
+func (r *Rig) mapping(queue, function string) runtimeapi.Mapping {
+	d := r.stack.functions[function]
+	return runtimeapi.Mapping{Queue: queue, Function: nameOf(function), Batch: d.batch, Concurrency: d.concurrency}
+}
+
+// allowed says whether a caller's role has a permission; what it lacks is noted.
+func (r *Rig) allowed(caller, service, action string) bool {
+	for _, p := range programs {
+		if keyOf(p) == caller && r.stack.may(p, service, action) {
+			return true
+		}
+	}
+	r.note(fmt.Errorf("%s is not permitted %s:%s", caller, service, action))
+	return false
+}
+
 // schedule sends what EventBridge Scheduler sends, a tick at the start of every minute (and
-// one now), and, so that a test does not wait, ticks between.
+// one now) and the catalogue's refresh, and, so that a test does not wait, ticks between.
 func (r *Rig) schedule(ctx context.Context) {
 	send := func(kind string, at time.Time) {
 		body := map[string]any{"kind": kind, "sent": at.UTC().Format(time.RFC3339Nano)}
@@ -275,9 +287,13 @@ func (r *Rig) schedule(ctx context.Context) {
 			r.note(err)
 		}
 	}
-	minute := time.Time{}
+	minute, refreshed := time.Time{}, time.Time{}
 	for ctx.Err() == nil {
 		now := time.Now()
+		if now.Sub(refreshed) >= catalogEvery && r.Functions.Has(nameOf("catalog")) {
+			refreshed = now
+			r.invoke(nameOf("catalog"), []byte("{}"), true) //nolint:errcheck // it is there
+		}
 		if start := now.Truncate(time.Minute); start.After(minute) {
 			minute = start
 			send("minute", now)

@@ -38,7 +38,7 @@ func started(t *testing.T, o Options) (context.Context, *Rig) {
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, p := range programs {
-				t.Logf("-- %s\n%s", p.name, r.LogOf(p.name, 15))
+				t.Logf("-- %s\n%s", p, r.LogOf(p, 15))
 			}
 			if dir := logsDir(t); dir != "" {
 				if err := r.Keep(dir); err != nil {
