@@ -29,6 +29,7 @@ type Memory interface {
 	Attempts(ctx context.Context) ([]lifecycle.Attempt, error)
 	Adopt(ctx context.Context, r lifecycle.Record) (lifecycle.Record, error)
 	ClaimOf(ctx context.Context, instance string) (string, error)
+	Interrupted(ctx context.Context, o lifecycle.Offer, at time.Time) error
 	Recount(ctx context.Context) ([]lifecycle.Correction, error)
 	Part(ctx context.Context, name string) (p lifecycle.Part, ok bool, err error)
 	PutPart(ctx context.Context, p lifecycle.Part) error
