@@ -85,10 +85,10 @@ func (h *Sweep) read(ctx context.Context, rep *SweepReport) (*reading, error) {
 		rep.Warnings = append(rep.Warnings, x.Detail)
 	}
 	s.Incomplete = plausible(s, w.known.Records)
-	w.known.Into(s)
 	if rep.Stale = w.facts.Fill(s); len(rep.Stale) > 0 && h.Resolve != nil {
 		rep.warn(h.Resolve(ctx, rep.Stale))
 	}
+	w.known.Into(s) // knows by the images of classes which learned sizes matter
 	for i := range s.NodeClasses {
 		if c, ok := w.facts.Class(&s.NodeClasses[i]); ok && c.Class != nil {
 			w.classes[s.NodeClasses[i].Name] = execute.Class{Class: c.Class, Resolved: c.Resolved}

@@ -119,7 +119,8 @@ type Remembered struct {
 
 // Into puts what is remembered into a snapshot: nodes without an object, nodes that are
 // going, nominations (Remember), offers that are short at s.Now, and sizes that nodes turned
-// out to have. What the snapshot remembered before is replaced. The snapshot is still to be
+// out to have. What the snapshot remembered before is replaced. NodeClasses have to be
+// resolved by then, for sizes are those of their images. The snapshot is still to be
 // normalized; saved and read, it gives the same plan without the ledger.
 func (m Remembered) Into(s *snapshot.Snapshot) {
 	Remember(s, m.Records, s.Now)
