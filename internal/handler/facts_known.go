@@ -61,8 +61,8 @@ func DryRun(ctx context.Context, m Memory, c Cluster, region string, now time.Ti
 		return nil, err
 	}
 	s.Incomplete = plausible(s, known.Records)
-	known.Into(s)
 	f.Fill(s)
+	known.Into(s)
 	s.Normalize()
 	return Make(&Reading{Snapshot: s, Warnings: append(warnings, f.Warnings...)}, f.Catalog, "", solve)
 }
