@@ -100,8 +100,7 @@ func TestEach(t *testing.T) {
 			case "fail":
 				return errors.New("throttled")
 			case "panic":
-				var m map[string]int
-				m["x"]++
+				panic("broken: " + m.ID)
 			case "nil panic":
 				panic(nil)
 			case "delay":
