@@ -1,6 +1,9 @@
 package packing
 
-import "math/bits"
+import (
+	"iter"
+	"math/bits"
+)
 
 // Bitset is a set of small integers.
 type Bitset []uint64
@@ -85,6 +88,20 @@ func (b Bitset) Members(f func(i int)) {
 		for v != 0 {
 			f(w<<6 + bits.TrailingZeros64(v))
 			v &= v - 1
+		}
+	}
+}
+
+// All yields the members in ascending order.
+func (b Bitset) All() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for w, v := range b {
+			for v != 0 {
+				if !yield(w<<6 + bits.TrailingZeros64(v)) {
+					return
+				}
+				v &= v - 1
+			}
 		}
 	}
 }

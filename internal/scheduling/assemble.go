@@ -302,16 +302,28 @@ func (w *World) targetIndex() []int32 {
 
 // left is what daemon pods leave of a type of a template, by Dims.
 func (w *World) left(t *Template, typ int) []int64 {
+	d := len(w.Dims)
 	if t.room == nil {
-		t.room = make([][]int64, len(t.types))
+		t.room = make([]int64, 0, d*len(t.types))
+		daemons := w.daemonVectors(t)
+		for i := range t.types {
+			t.room = w.vector(&t.u.types[t.types[i]].Allocatable, t.room)
+			for k := range d {
+				t.room[i*d+k] -= daemons[int(t.daemons.of[i])*d+k]
+			}
+			w.addSlots(t.room[i*d:], t, i)
+		}
 	}
-	if t.room[typ] == nil {
-		r := t.u.types[t.types[typ]].Allocatable.Sub(t.daemons.groups[t.daemons.of[typ]].requests)
-		v := w.vector(&r, nil)
-		w.addSlots(v, t, typ)
-		t.room[typ] = v
+	return t.room[typ*d : (typ+1)*d : (typ+1)*d]
+}
+
+// daemonVectors is what each group of daemon pods of a template takes, by Dims.
+func (w *World) daemonVectors(t *Template) []int64 {
+	out := make([]int64, 0, len(w.Dims)*len(t.daemons.groups))
+	for i := range t.daemons.groups {
+		out = w.vector(&t.daemons.groups[i].requests, out)
 	}
-	return t.room[typ]
+	return out
 }
 
 // offersAt are the offers that pods of a rules-key allow when they have lost so many

@@ -24,6 +24,8 @@ type dealer struct {
 	setOf       map[setKey]*cellSet
 	parts       []*part
 	dealt       map[place]int
+	costs       *costs
+	offered     map[[2]int][]int32 // domains by key and template
 }
 
 type setKey struct {
@@ -256,28 +258,9 @@ func (d *dealer) cost(u *unit, c *cell) int64 {
 	if v, ok := u.costs[c]; ok {
 		return v
 	}
-	best := int64(-1)
-	for t, bits := range c.offers {
-		if bits == nil {
-			continue
-		}
-		tm := &d.w.Templates[t]
-		last, share := int32(-1), int64(0)
-		bits.Members(func(o int) {
-			if k := tm.offerType[o]; k != last {
-				last, share = k, shareOf(d.w.left(tm, int(k)), u.need)
-			}
-			if share < 0 {
-				return
-			}
-			f := &tm.u.offers[tm.offers[o]]
-			if v := f.price * share / wholeMiss; best < 0 || v < best {
-				best = v
-			}
-		})
-	}
-	u.costs[c] = best
-	return best
+	v := d.costs.of(u, c)
+	u.costs[c] = v
+	return v
 }
 
 // shareOf is the largest share of a resource that need takes, in parts per million; -1

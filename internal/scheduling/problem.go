@@ -85,10 +85,7 @@ func (w *World) packTemplate(t *Template) packing.Template {
 	out := packing.Template{Name: t.Name, Pool: t.Pool, Types: make([]packing.Type, len(t.types)), Offers: make([]packing.Offer, len(t.offers))}
 	d, l := len(w.Dims), len(w.LimitDims)
 	vec := make([]int64, 0, len(t.types)*(d+l))
-	daemons := make([]int64, 0, d*len(t.daemons.groups))
-	for i := range t.daemons.groups {
-		daemons = w.vector(&t.daemons.groups[i].requests, daemons)
-	}
+	daemons := w.daemonVectors(t)
 	for i, ti := range t.types {
 		r := &t.u.types[ti]
 		n := len(vec)

@@ -273,11 +273,19 @@ func (d *dealer) spreading(k int32, rules int, all []int32) *spreading {
 			continue
 		}
 		tm := &w.Templates[i]
-		bits.Members(func(o int) {
+		open := 0 // domains that an offer may yet bring
+		for _, v := range d.domainsOf(s.key, i) {
+			open += btoi(!s.known[v])
+		}
+		for o := range bits.All() {
+			if open == 0 {
+				break
+			}
 			if v := dom.offer[i][o]; v >= 0 && !s.known[v] && d.usable(rules, tm, o) {
 				know(v)
+				open--
 			}
-		})
+		}
 	}
 	for _, v := range w.extra[extraKey{k, int32(rules)}] {
 		know(v)
@@ -292,6 +300,26 @@ func (d *dealer) spreading(k int32, rules int, all []int32) *spreading {
 	}
 	d.spreads = append(d.spreads, s)
 	return s
+}
+
+// domainsOf lists the domains of a key that a template has offers in.
+func (d *dealer) domainsOf(key, template int) []int32 {
+	at := [2]int{key, template}
+	out, ok := d.offered[at]
+	if !ok {
+		last := absent
+		for _, v := range d.w.topo.domains[key].offer[template] {
+			if v != last && v >= 0 && !slices.Contains(out, v) {
+				out = append(out, v)
+			}
+			last = v
+		}
+		if d.offered == nil {
+			d.offered = map[[2]int][]int32{}
+		}
+		d.offered[at] = out
+	}
+	return out
 }
 
 // usable reports whether some class of the rules-key fits the type of an offer.

@@ -29,7 +29,7 @@ type Template struct {
 	kind      int                        // of attachments.sets: the shared volumes that its nodes can have
 	onOffer   []requirements.Requirement // scratch of match
 	mask      []bool
-	room      [][]int64 // by type: what daemon pods leave, by World.Dims
+	room      []int64 // by type: what daemon pods leave, by World.Dims
 }
 
 // dropped is a type on which daemon pods leave no room.

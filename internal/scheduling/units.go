@@ -12,7 +12,7 @@ import (
 // newDealer deals the pods that some rule about other pods, or a preference, touches.
 // rest holds them by class; exist tells whether nodes that exist are looked at.
 func (w *World) newDealer(soft, exist bool, rest [][]int32) *dealer {
-	d := &dealer{w: w, soft: soft, setOf: map[setKey]*cellSet{}, dealt: map[place]int{}, needs: make([][][]int64, len(w.Rules))}
+	d := &dealer{w: w, soft: soft, setOf: map[setKey]*cellSet{}, dealt: map[place]int{}, costs: newCosts(w), needs: make([][][]int64, len(w.Rules))}
 	for i := range w.base {
 		c := &w.base[i]
 		d.needs[c.Rules] = append(d.needs[c.Rules], w.needs(c, nil))
