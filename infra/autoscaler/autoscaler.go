@@ -59,21 +59,31 @@ func New(scope constructs.Construct, id string, props Props) (*Autoscaler, error
 		return nil, err
 	}
 	a := &Autoscaler{Construct: constructs.NewConstruct(scope, &id)}
-	a.Plan = a.function(props, function{
+	plan := function{
 		id: "Plan", name: "plan", memory: props.PlanMemoryMiB, timeout: props.PlanTimeoutSeconds,
 		description: "Kerf: what would be launched for " + props.ClusterName + ", at what price, and why. Changes nothing.",
-	})
-	if !props.PlanOnly {
-		a.act(props)
 	}
+	if props.PlanOnly {
+		a.Plan = a.function(props, plan)
+		return a, nil
+	}
+	a.Table = a.table(props)
+	plan.environs = map[string]*string{"KERF_TABLE": a.Table.TableName()}
+	plan.policies = a.grants(props).plan()
+	a.Plan = a.function(props, plan)
+	a.act(props)
 	return a, nil
 }
 
-// act adds what acts.
+// grants are the permissions to what there is so far.
+func (a *Autoscaler) grants(props Props) grants {
+	return grants{stack: awscdk.Stack_Of(a.Construct), props: props, auto: a}
+}
+
+// act adds what acts, beside the table.
 func (a *Autoscaler) act(props Props) {
-	a.Table = a.table(props)
 	a.queues()
-	may := grants{stack: awscdk.Stack_Of(a.Construct), props: props, auto: a}
+	may := a.grants(props)
 	env := map[string]*string{
 		"KERF_TABLE": a.Table.TableName(), "KERF_TICK_QUEUE": a.Ticks.QueueUrl(), "KERF_WORK_QUEUE": a.Work.QueueUrl(),
 	}

@@ -47,6 +47,12 @@ type grants struct {
 	auto  *Autoscaler
 }
 
+// plan reads what the others remember.
+func (g grants) plan() []policy {
+	return []policy{{"ledger", []statement{{sid: "AllowReadingLedger", actions: []string{"dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query"},
+		resources: []string{*g.auto.Table.TableArn()}}}}}
+}
+
 func (g grants) sweep() []policy {
 	return []policy{
 		g.ledger(), g.cluster(), g.launching(),

@@ -72,7 +72,7 @@ func TestActions(t *testing.T) {
 	const acts = common + " ec2:CreateFleet ec2:CreateLaunchTemplate ec2:CreateTags ec2:RunInstances ec2:TerminateInstances" +
 		" sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage sqs:SendMessage"
 	for f, want := range map[string]string{
-		"Plan":      logs,
+		"Plan":      logs + " dynamodb:DescribeTable dynamodb:GetItem dynamodb:Query",
 		"Sweep":     acts + " lambda:InvokeFunction",
 		"Lifecycle": acts,
 		"Catalog": common + " ec2:DescribeCapacityReservations ec2:DescribeImages ec2:DescribeInstanceTypeOfferings ec2:DescribeInstanceTypes ec2:DescribePlacementGroups" +
