@@ -215,6 +215,9 @@ func (pl *planner) explainPool(name string) []plan.Line {
 	} else {
 		types, offers := p.Size()
 		lines = append(lines, line("It allows %s with %s.", plan.Count(types, "instance type"), plan.Count(offers, "available offer")))
+		if n := p.TurnedOut(); n > 0 {
+			lines = append(lines, line("%s, and not as computed.", turnedOut(n)))
+		}
 		if text := p.Short(); text != "" {
 			lines = append(lines, line("Besides, %s.", text))
 		}
@@ -266,6 +269,13 @@ func launchesIn(nodes, pods int) string {
 		return "The plan launches no node in it."
 	}
 	return fmt.Sprintf("The plan launches %s in it, for %s.", plan.Count(nodes, "node"), plan.Count(pods, "pod"))
+}
+
+func turnedOut(types int) string {
+	if types == 1 {
+		return "1 of the types counts as nodes of it turned out to be"
+	}
+	return fmt.Sprintf("%d of the types count as nodes of them turned out to be", types)
 }
 
 func notFound(kind, name string, all []string) []plan.Line {

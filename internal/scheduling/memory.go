@@ -130,6 +130,18 @@ func (p *Pool) Short() string {
 	return p.u.shortage(p.short, "")
 }
 
+// TurnedOut counts the types that the pool allows and that count as what nodes of them
+// turned out to have.
+func (p *Pool) TurnedOut() int {
+	n := 0
+	for _, t := range p.types {
+		if p.u.types[t].Computed != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // also appends a remark.
 func also(text string) string {
 	if text == "" {
