@@ -1,8 +1,9 @@
 package scheduling
 
 import (
+	"cmp"
+	"encoding/binary"
 	"slices"
-	"strconv"
 	"strings"
 
 	"kerf.sh/kerf/internal/requirements"
@@ -90,43 +91,71 @@ func (m *matcher) sees(namespace string, labels map[string]map[string]string) bo
 	return selects(m.spaces, have)
 }
 
-// id writes the matcher so that equal ones are equal strings.
-func (m *matcher) id(b *strings.Builder) {
-	selectorID(b, m.sel)
-	extra := slices.Clone(m.extra)
-	slices.SortFunc(extra, func(a, c folded) int { return strings.Compare(a.key+"\x00"+a.value, c.key+"\x00"+c.value) })
+// appendID writes the matcher so that equal ones are equal bytes. Whatever comes in any
+// number is written with its number, and strings with their length.
+func (m *matcher) appendID(b []byte) []byte {
+	b = appendSelector(b, m.sel)
+	extra := m.extra
+	if len(extra) > 1 {
+		extra = slices.Clone(extra)
+		slices.SortFunc(extra, func(a, c folded) int {
+			return cmp.Or(strings.Compare(a.key, c.key), strings.Compare(a.value, c.value), btoi(a.not)-btoi(c.not))
+		})
+	}
+	b = binary.AppendUvarint(b, uint64(len(extra)))
 	for _, f := range extra {
-		b.WriteString(strconv.Quote(f.key) + strconv.FormatBool(f.not) + strconv.Quote(f.value))
+		b = append(appendString(appendString(b, f.key), f.value), byte(btoi(f.not)))
 	}
-	b.WriteByte('@')
-	for _, n := range slices.Sorted(slices.Values(m.namespaces)) {
-		b.WriteString(strconv.Quote(n))
-	}
-	selectorID(b, m.spaces)
+	return appendSelector(appendStrings(b, m.namespaces), m.spaces)
 }
 
-func selectorID(b *strings.Builder, s *snapshot.LabelSelector) {
+func appendSelector(b []byte, s *snapshot.LabelSelector) []byte {
 	if s == nil {
-		b.WriteString("nil;")
-		return
+		return append(b, 0)
 	}
-	b.WriteByte('{')
-	for _, k := range sortedKeys(s.MatchLabels) {
-		b.WriteString(strconv.Quote(k) + "=" + strconv.Quote(s.MatchLabels[k]))
+	b = binary.AppendUvarint(append(b, 1), uint64(len(s.MatchLabels)))
+	if len(s.MatchLabels) == 1 { // nearly always
+		for k, v := range s.MatchLabels {
+			b = appendString(appendString(b, k), v)
+		}
+	} else {
+		for _, k := range sortedKeys(s.MatchLabels) {
+			b = appendString(appendString(b, k), s.MatchLabels[k])
+		}
 	}
 	parts := make([]string, len(s.Expressions))
 	for i := range s.Expressions {
 		e := &s.Expressions[i]
-		parts[i] = strconv.Quote(e.Key) + e.Operator
-		for _, v := range slices.Sorted(slices.Values(e.Values)) {
-			parts[i] += strconv.Quote(v)
+		parts[i] = string(appendStrings(appendString(appendString(nil, e.Key), e.Operator), e.Values))
+	}
+	return appendStrings(b, parts)
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// appendStrings writes a list whose order has no meaning.
+func appendStrings(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	if len(list) > 1 {
+		list = slices.Sorted(slices.Values(list))
+	}
+	for _, s := range list {
+		b = appendString(b, s)
+	}
+	return b
+}
+
+// firstKey is the first key of a map that has some, by name.
+func firstKey(m map[string]string) string {
+	first, found := "", false
+	for k := range m {
+		if !found || k < first {
+			first, found = k, true
 		}
 	}
-	slices.Sort(parts)
-	for _, p := range parts {
-		b.WriteString(p)
-	}
-	b.WriteByte('}')
+	return first
 }
 
 // selectorKeys adds the labels that a selector reads.

@@ -1,9 +1,8 @@
 package scheduling
 
 import (
+	"encoding/binary"
 	"slices"
-	"strconv"
-	"strings"
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/requirements"
@@ -22,9 +21,9 @@ type topology struct {
 	labels map[string]map[string]string // of namespaces
 	terms  []term
 	byID   map[string]int32
-	narrow map[string][]int32 // terms about pods of one namespace
-	wide   []int32            // other terms
-	keys   []string           // pod labels that some term reads
+	index  map[pick][]int32 // terms
+	id     []byte           // scratch of intern
+	keys   []string         // pod labels that some term reads
 	// carry holds, by rules-key, what the pods themselves demand, matched the terms that
 	// select them, ascending.
 	carry   []carried
@@ -32,6 +31,13 @@ type topology struct {
 	running
 	domains []*domains
 	byKey   map[string]int
+}
+
+// pick is what all pods have that a term selects: a namespace, unless it selects in several,
+// and one label, if it names any.
+type pick struct {
+	wide                  bool
+	namespace, key, value string
 }
 
 // term is one rule, the same for all pods that state it alike.
@@ -124,7 +130,7 @@ func (w *World) groupBy() GroupBy {
 		return GroupBy{Extra: w.profileOf}
 	}
 	w.topo = &topology{
-		labels: map[string]map[string]string{}, byID: map[string]int32{}, narrow: map[string][]int32{},
+		labels: map[string]map[string]string{}, byID: map[string]int32{}, index: map[pick][]int32{},
 		keys: sortedKeys(keys), byKey: map[string]int{},
 	}
 	for i := range s.Namespaces {
@@ -202,10 +208,18 @@ func sameCarried(a, b *carried) bool {
 // matching lists the terms that select a pod.
 func (t *topology) matching(p *snapshot.Pod) []int32 {
 	var out []int32
-	for _, list := range [...][]int32{t.narrow[p.Namespace], t.wide} {
-		for _, k := range list {
+	look := func(at pick) {
+		for _, k := range t.index[at] {
 			if t.terms[k].pods.matches(p, t.labels) {
 				out = append(out, k)
+			}
+		}
+	}
+	for _, at := range [...]pick{{namespace: p.Namespace}, {wide: true}} {
+		look(at)
+		for _, k := range t.keys {
+			if v, ok := p.Labels[k]; ok {
+				look(pick{at.wide, at.namespace, k, v})
 			}
 		}
 	}
@@ -276,23 +290,28 @@ func byWeight(list []snapshot.PodAffinityTerm) []int {
 
 func (t *topology) intern(tm term) int32 {
 	tm.key = requirements.Normalize(tm.key)
-	var b strings.Builder
-	b.WriteString(strconv.Itoa(int(tm.kind)))
-	b.WriteString(strconv.Quote(tm.key))
-	tm.pods.id(&b)
-	b.WriteString(strconv.Itoa(int(tm.maxSkew)) + "/" + strconv.Itoa(int(tm.minDomains)))
-	b.WriteString(strconv.FormatBool(tm.ignoreAffinity) + strconv.FormatBool(tm.honorTaints))
-	if k, ok := t.byID[b.String()]; ok {
+	b := binary.AppendVarint(t.id[:0], int64(tm.kind))
+	b = appendString(b, tm.key)
+	b = tm.pods.appendID(b)
+	b = binary.AppendVarint(b, int64(tm.maxSkew))
+	b = binary.AppendVarint(b, int64(tm.minDomains))
+	b = append(b, byte(btoi(tm.ignoreAffinity)), byte(btoi(tm.honorTaints)))
+	t.id = b
+	if k, ok := t.byID[string(b)]; ok {
 		return k
 	}
 	k := int32(len(t.terms))
-	t.byID[b.String()] = k
+	t.byID[string(b)] = k
 	t.terms = append(t.terms, tm)
+	at := pick{wide: true}
 	if n := tm.pods.namespaces; len(n) == 1 && tm.pods.spaces == nil {
-		t.narrow[n[0]] = append(t.narrow[n[0]], k)
-	} else {
-		t.wide = append(t.wide, k)
+		at = pick{namespace: n[0]}
 	}
+	if s := tm.pods.sel; s != nil && len(s.MatchLabels) > 0 {
+		at.key = firstKey(s.MatchLabels)
+		at.value = s.MatchLabels[at.key]
+	}
+	t.index[at] = append(t.index[at], k)
 	return k
 }
 

@@ -35,8 +35,15 @@ func newCosts(w *World) *costs {
 }
 
 // of is the least, over the offers of a cell, of the price times the share of the node
-// that the unit takes; -1 when no offer is large enough.
+// that the unit takes; -1 when no offer is large enough. In a cell that all nodes are in
+// there is nothing to compare it with: then it is 0.
 func (k *costs) of(u *unit, c *cell) int64 {
+	if c.open() {
+		if k.fits(u, c) {
+			return 0
+		}
+		return -1
+	}
 	if k.unit != u {
 		k.unit = u
 		for t := range k.shares {
@@ -63,6 +70,22 @@ func (k *costs) of(u *unit, c *cell) int64 {
 		}
 	}
 	return best
+}
+
+// fits reports whether some offer of a cell is large enough for a unit.
+func (k *costs) fits(u *unit, c *cell) bool {
+	for t, bits := range c.offers {
+		tm := &k.w.Templates[t]
+		last := absent
+		for o := range bits.All() {
+			if typ := tm.offerType[o]; typ != last {
+				if last = typ; covers(k.w.left(tm, int(typ)), u.need) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // cheapest appends the types whose product can be the least.

@@ -11,7 +11,7 @@ import (
 )
 
 // TestUnitCost: what a unit costs in a cell is what a comparison of all offers says, for
-// units of any size, cells of any offers and prices of any scale.
+// units of any size, cells of any offers and prices of any scale. The only cell has no cost.
 func TestUnitCost(t *testing.T) {
 	s := workload.Snapshot(workload.Named(workload.Zonal, 10), true, 0)
 	w := New(s, catalog.Default())
@@ -43,7 +43,7 @@ func TestUnitCost(t *testing.T) {
 				if rapid.Bool().Draw(rt, "all") {
 					bits = tm.full
 				}
-				c := &cell{offers: []packing.Bitset{bits}}
+				c := &cell{dom: []int32{0}, offers: []packing.Bitset{bits}}
 				want := int64(-1)
 				bits.Members(func(o int) {
 					share := shareOf(other.left(&other.Templates[0], int(tm.offerType[o])), un.need)
@@ -56,6 +56,10 @@ func TestUnitCost(t *testing.T) {
 				})
 				if got := k.of(un, c); got != want {
 					rt.Fatalf("%v costs %d, want %d", un.need, got, want)
+				}
+				c.dom = []int32{anyDomain}
+				if got := k.of(un, c); got != min(want, 0) {
+					rt.Fatalf("%v in the only cell costs %d, want %d", un.need, got, min(want, 0))
 				}
 			}
 		}
