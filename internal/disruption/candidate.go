@@ -102,7 +102,7 @@ func (x *search) read() {
 		n.price, _, n.known = x.prices.Price(pool, n.typ, n.zone, n.capType)
 		n.cost = micro
 		for _, p := range n.pods {
-			if scheduling.Reschedulable(p) {
+			if p.Reschedulable() {
 				n.moving = append(n.moving, p)
 				n.cost += max(0, evictionCost(p))
 			}
@@ -162,7 +162,7 @@ func (x *search) judge() {
 		}
 	}
 	for i := range x.s.Pods {
-		if p := &x.s.Pods[i]; p.NodeName == "" && p.NominatedNode != "" && scheduling.Active(p) {
+		if p := &x.s.Pods[i]; p.NodeName == "" && p.NominatedNode != "" && p.Active() {
 			nominated[p.NominatedNode] = p.Ref()
 		}
 	}
@@ -202,14 +202,14 @@ func (x *search) blocked(n *node, going bool, nominated string) (plan.Code, stri
 		return plan.NodeGoing, "it is on its way out already"
 	case nominated != "":
 		return plan.NodeNominated, "pod " + nominated + " is about to run on it"
-	case n.node.Annotations[scheduling.AnnotationDoNotDisrupt] == "true":
-		return plan.NodeDoNotDisrupt, "the node carries " + scheduling.AnnotationDoNotDisrupt + ": \"true\""
+	case n.node.Annotations[snapshot.DoNotDisrupt] == "true":
+		return plan.NodeDoNotDisrupt, "the node carries " + snapshot.DoNotDisrupt + ": \"true\""
 	case n.pool == nil:
 		return plan.NodePoolGone, fmt.Sprintf("its NodePool %q is not there", n.node.Labels[catalog.LabelNodePool])
 	}
 	for _, p := range n.pods {
-		if scheduling.Active(p) && scheduling.DoNotDisrupt(p, x.s.Now) {
-			return plan.PodDoNotDisrupt, fmt.Sprintf("pod %s carries %s: %q", p.Ref(), scheduling.AnnotationDoNotDisrupt, p.Annotations[scheduling.AnnotationDoNotDisrupt])
+		if p.Active() && p.Held(x.s.Now) {
+			return plan.PodDoNotDisrupt, fmt.Sprintf("pod %s carries %s: %q", p.Ref(), snapshot.DoNotDisrupt, p.Annotations[snapshot.DoNotDisrupt])
 		}
 	}
 	for _, p := range n.pods {
@@ -224,7 +224,7 @@ func (x *search) blocked(n *node, going bool, nominated string) (plan.Code, stri
 // none does (Karpenter: more than one always blocks; an unhealthy pod goes when the budget
 // lets those go).
 func (x *search) budgetBlocks(p *snapshot.Pod) string {
-	if !scheduling.Evictable(p) || scheduling.DoNotDisrupt(p, x.s.Now) {
+	if !p.Evictable() || p.Held(x.s.Now) {
 		return ""
 	}
 	var covering []*snapshot.PodDisruptionBudget

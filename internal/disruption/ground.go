@@ -111,7 +111,7 @@ func (g *ground) classes(orig []*snapshot.Pod) {
 		p := &g.x.s.Pods[i]
 		for k := range p.Spec.Anti {
 			t := &p.Spec.Anti[k]
-			if t.Weight == 0 && t.TopologyKey == catalog.LabelHostname && scheduling.Active(p) {
+			if t.Weight == 0 && t.TopologyKey == catalog.LabelHostname && p.Active() {
 				g.repel[p.NodeName] = append(g.repel[p.NodeName], repeller{p, t})
 			}
 		}

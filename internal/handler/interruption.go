@@ -12,7 +12,6 @@ import (
 	"kerf.sh/kerf/internal/interruption"
 	"kerf.sh/kerf/internal/kube/api"
 	"kerf.sh/kerf/internal/lifecycle"
-	"kerf.sh/kerf/internal/scheduling"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -238,7 +237,7 @@ func (h *Interruption) doom(ctx context.Context, r lifecycle.Record, d lifecycle
 // taint keeps new pods off a node.
 func (h *Interruption) taint(ctx context.Context, r lifecycle.Record) error {
 	_, err := h.Cluster.ChangeNode(ctx, r.Node, r.NodeUID, api.NodeChange{
-		Taints: []snapshot.Taint{scheduling.Disrupted}, Labels: map[string]string{lifecycle.LabelExclude: "karpenter"},
+		Taints: []snapshot.Taint{snapshot.Disrupted}, Labels: map[string]string{lifecycle.LabelExclude: "karpenter"},
 	})
 	if errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrConflict) {
 		return nil // it is gone

@@ -11,7 +11,7 @@ import (
 
 // annotationDoNotDisrupt keeps a pod from being moved: "true", or a duration from
 // its start on.
-const annotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
+const annotationDoNotDisrupt = snapshot.DoNotDisrupt
 
 // goingNodes are the names of nodes that are being deleted, themselves or by
 // their claim: their pods need a place elsewhere.
@@ -47,10 +47,7 @@ func goingNodes(s *snapshot.Snapshot) map[string]bool {
 // pending, or stays where it is and why, or ends with its node (Karpenter:
 // currently reschedulable pods).
 func (w *World) displaced(p *snapshot.Pod) (planned bool, code plan.Code, why string) {
-	if p.Terminal() || isDaemon(p) || isMirror(p) {
-		return false, "", ""
-	}
-	if !p.Deleting.IsZero() && (p.Owner == nil || p.Owner.Kind != "StatefulSet") {
+	if !p.Reschedulable() {
 		return false, "", ""
 	}
 	if doNotDisrupt(p, w.Snapshot.Now) {
@@ -81,17 +78,4 @@ func (w *World) displaced(p *snapshot.Pod) (planned bool, code plan.Code, why st
 
 // doNotDisrupt reports whether the annotation is active: "true" always, a positive
 // duration until that long after the pod's start, anything else never.
-func doNotDisrupt(p *snapshot.Pod, now time.Time) bool {
-	v, ok := p.Annotations[annotationDoNotDisrupt]
-	if !ok {
-		return false
-	}
-	if v == "true" {
-		return true
-	}
-	d, err := time.ParseDuration(v)
-	if err != nil || d <= 0 {
-		return false
-	}
-	return p.Started.IsZero() || now.Before(p.Started.Add(d))
-}
+func doNotDisrupt(p *snapshot.Pod, now time.Time) bool { return p.Held(now) }

@@ -39,16 +39,10 @@ func NotPlanned(p *snapshot.Pod) (plan.Code, string) {
 }
 
 // isDaemon reports whether a DaemonSet controls the pod.
-func isDaemon(p *snapshot.Pod) bool { return p.Owner != nil && p.Owner.Kind == "DaemonSet" }
+func isDaemon(p *snapshot.Pod) bool { return p.Daemon() }
 
 // isMirror reports whether the pod stands for a static pod of a kubelet.
-func isMirror(p *snapshot.Pod) bool {
-	if p.Owner != nil && p.Owner.Kind == "Node" {
-		return true
-	}
-	_, ok := p.Annotations["kubernetes.io/config.mirror"]
-	return ok
-}
+func isMirror(p *snapshot.Pod) bool { return p.Mirror() }
 
 // podOrder returns the indices of the pods by namespace and name. Snapshots are
 // sorted; one that is not is read in this order, so that the plan is the same.
