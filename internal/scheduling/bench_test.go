@@ -3,8 +3,10 @@ package scheduling
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/snapshot"
 	"kerf.sh/kerf/internal/workload"
 )
@@ -43,6 +45,35 @@ func BenchmarkProblem(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkMemory is BenchmarkProblem with what a ledger remembers: nothing of it costs
+// anything where there is none.
+func BenchmarkMemory(b *testing.B) {
+	for _, n := range []int{0, 100, 1000} {
+		b.Run(fmt.Sprintf("%d", n), func(b *testing.B) {
+			s, c := workload.Snapshot(workload.Named(workload.MixedWeb, 1000), true, 0), catalog.Default()
+			class := &s.NodeClasses[0]
+			class.Images = []snapshot.Image{{ID: "ami-1"}}
+			shape := lifecycle.Shape(class, s.Settings)
+			for i := range n {
+				t := &c.Types[i*7%len(c.Types)]
+				s.Shortages = append(s.Shortages, snapshot.Shortage{
+					InstanceType: t.Name, Zone: t.Offerings[i%len(t.Offerings)].Zone, CapacityType: catalog.Spot, Until: s.Now.Add(time.Minute), Code: "InsufficientInstanceCapacity",
+				})
+				s.Learned = append(s.Learned, snapshot.LearnedSize{
+					InstanceType: t.Name, ImageID: "ami-1", Shape: shape, Allocatable: snapshot.Resources{CPU: t.VCPU*1000 - 100, Memory: t.MemoryMiB << 20 * 9 / 10},
+				})
+			}
+			s.Normalize()
+			b.ReportAllocs()
+			for b.Loop() {
+				if p := New(s, c).Problem(); len(p.Classes) == 0 {
+					b.Fatal("no class")
+				}
+			}
+		})
 	}
 }
 
