@@ -275,7 +275,8 @@ func (h *Housekeeping) renominate(ctx context.Context, f *found, rep *Housekeepi
 		if len(r.Nominated) == 0 || !r.Phase.Live() {
 			continue
 		}
-		if next, changed := r.Renominate(func(p lifecycle.Pod) bool { return waiting[p.UID] }, h.Now()); changed {
+		next, changed := r.Renominate(func(p lifecycle.Pod) bool { return waiting[p.UID] }, h.Now())
+		if changed && h.denominate(ctx, r.Nominated, next.Nominated, waiting, rep) {
 			changes = append(changes, lifecycle.Change{Was: *r, Next: next})
 		}
 	}
@@ -283,6 +284,22 @@ func (h *Housekeeping) renominate(ctx context.Context, f *found, rep *Housekeepi
 	for i := range saved {
 		*f.byClaim[saved[i].Claim] = saved[i]
 	}
+}
+
+// denominate takes nominations back that have ended while their pods still wait: what a pod
+// says of itself has no end, and would keep it from being planned anew. It reports whether
+// all were.
+func (h *Housekeeping) denominate(ctx context.Context, had, kept []lifecycle.Pod, waiting map[string]bool, rep *HousekeepingReport) bool {
+	for _, p := range had {
+		if !waiting[p.UID] || slices.ContainsFunc(kept, func(k lifecycle.Pod) bool { return k.UID == p.UID }) {
+			continue
+		}
+		if _, err := h.Cluster.Nominate(ctx, api.PodName{Namespace: p.Namespace, Name: p.Name, UID: p.UID}, ""); err != nil {
+			rep.problem("take the nomination of pod "+p.Namespace+"/"+p.Name+" back", err)
+			return false
+		}
+	}
+	return true
 }
 
 // openedLate is how long after it was shut a Node counts as forgotten.

@@ -272,7 +272,11 @@ func (c *checks) realLimits(pool string) {
 	}
 	wanted := int64(0) // a node that is to go has its successor before it is gone
 	for _, r := range c.records {
-		if r.NodePool == pool && r.Phase.Live() {
+		if r.NodePool != pool || !r.Phase.Live() {
+			continue
+		}
+		claim, node := c.w.cluster.claims.by[r.Claim], c.w.cluster.nodes.by[r.Node]
+		if (claim == nil || claim.deleting.IsZero()) && (node == nil || node.deleting.IsZero()) && !c.ended[r.Instance.ID] {
 			wanted++
 		}
 	}

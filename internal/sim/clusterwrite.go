@@ -143,6 +143,7 @@ func (k *clusterClient) ChangeNode(ctx context.Context, name, uid string, x api.
 		if changed {
 			it.v = n
 			k.k.nodes.touch(it)
+			k.k.w.tracef("    node %s has taints %v, cordoned %v, finalizers %v, labels %v", name, n.Taints, n.Unschedulable, it.finalizers, x.Labels)
 		}
 		return changed, nil
 	})

@@ -99,10 +99,22 @@ func (c *cluster) join(m *machine) {
 	})
 	ready := c.dice.between(4*time.Second, 25*time.Second)
 	with(ready, func(n *item[snapshot.Node]) { c.setReady(n, "True", "KubeletReady") })
-	with(ready+c.dice.between(2*time.Second, 45*time.Second), func(n *item[snapshot.Node]) { c.dropTaint(n, startup.Key) })
+	c.agent(ready+c.dice.between(2*time.Second, 45*time.Second), with)
 	if m.flaps {
 		c.flap(m, with)
 	}
+}
+
+// agent takes the startup taint off a node that is ready, and again if it comes back.
+func (c *cluster) agent(after time.Duration, with func(time.Duration, func(*item[snapshot.Node]))) {
+	with(after, func(n *item[snapshot.Node]) {
+		if ready(&n.v) {
+			c.dropTaint(n, startup.Key)
+		}
+		if n.v.Labels["karpenter.sh/initialized"] == "" {
+			c.agent(30*time.Second, with)
+		}
+	})
 }
 
 // flap lets a node be not ready now and then.

@@ -17,6 +17,13 @@ import (
 func (c *checks) planned(s *snapshot.Snapshot, table *catalog.Catalog, made *plan.Plan) {
 	c.w.stats.Plans++
 	c.w.stats.Launches += len(made.Launches)
+	for i := range made.Launches {
+		l := &made.Launches[i]
+		c.w.tracef("    plan %s launches %s as %s for %v, %d options", made.ID[:8], l.Name, l.Chosen.InstanceType, l.Pods, len(l.Options))
+	}
+	for _, p := range made.Placements {
+		c.w.tracef("    plan %s places %s on %s (nominated %v)", made.ID[:8], p.Pod, p.Node, p.Nominated)
+	}
 	var stored bytes.Buffer
 	if err := kube.Save(&stored, s); err != nil {
 		c.w.broken("SamePlan", "the snapshot of plan %s cannot be saved: %v", made.ID, err)

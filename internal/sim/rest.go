@@ -98,6 +98,9 @@ func (c *checks) podsRun() {
 		}
 		if waiting++; waiting <= 3 {
 			c.w.broken("PodsRun", "pod %s is %s on %q since %s (nominated to %q)", p.key, p.v.Phase, p.v.NodeName, c.w.now().Sub(p.created), p.v.NominatedNode)
+			if n := c.w.cluster.nodes.by[p.v.NominatedNode]; n != nil {
+				c.w.tracef("    %s: %+v", n.key, n.v)
+			}
 		}
 	}
 }
