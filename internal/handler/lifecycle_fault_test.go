@@ -190,6 +190,7 @@ func TestUndeclaredTaint(t *testing.T) {
 func TestStartupTaint(t *testing.T) {
 	w := newLifeWorld(t)
 	w.rounds = false
+	w.ready = time.Hour
 	w.launch(1)
 	id := w.record(0).Instance.ID
 	// The ledger loses the write that says that the node is registered.
@@ -215,6 +216,7 @@ func TestStartupTaint(t *testing.T) {
 	if slices.ContainsFunc(o.node.Taints, func(x snapshot.Taint) bool { return x.Key == "cni.example/not-ready" }) {
 		t.Errorf("the startup taint is back: %v", o.node.Taints)
 	}
+	w.ready = 0
 	w.pass(2 * time.Minute)
 	w.want("in the end", "Initialized", 1)
 }
@@ -340,7 +342,12 @@ func TestPartialReadings(t *testing.T) {
 						return nil
 					}
 				}
-				w.pass(10 * time.Minute)
+				for range 20 {
+					w.pass(30 * time.Second)
+					if err := w.life.Handle(background, lifecycle.Work{Kind: lifecycle.WorkRegister}); err != nil {
+						t.Fatal(err)
+					}
+				}
 				w.want("with partial readings", "Initialized Initialized Initialized Initialized", 4)
 				if len(w.problems()) == 0 {
 					t.Error("nobody says so")
