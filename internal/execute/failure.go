@@ -84,6 +84,7 @@ func (x *Executor) giveUp(ctx context.Context, in *intent, rep *Report, f failur
 		Claim: in.record.Claim, NodePool: in.record.NodePool, NodeClass: in.launch.NodeClass, Pods: in.record.Nominated,
 		Code: f.code, Message: f.message, Field: f.field, Permission: f.permission, Capacity: f.capacity,
 	})
+	delete(rep.Claims, in.launch.Name)
 	if err := x.Cancel(ctx, in.record, f.code+": "+f.message); err != nil {
 		rep.Errors = append(rep.Errors, err)
 	}

@@ -67,6 +67,8 @@ type Report struct {
 	Errors []error
 	// Calls counts CreateFleet requests.
 	Calls int
+	// Claims are the NodeClaims that launches became, by the name of the launch.
+	Claims map[string]string
 }
 
 func (r *Report) failed(in *intent, code, message string) {
@@ -79,7 +81,7 @@ func (r *Report) failed(in *intent, code, message string) {
 // settled, before the next. The error says why the pass has to end: the lease was lost, or
 // the ledger cannot be used. What was begun by then is known from the ledger.
 func (x *Executor) Launch(ctx context.Context, o *Order) (*Report, error) {
-	rep := &Report{}
+	rep := &Report{Claims: map[string]string{}}
 	intents, lost := o.intents(x.Now())
 	rep.Lost = lost
 	byClaim := make(map[string]*intent, len(intents))
@@ -129,6 +131,9 @@ func (x *Executor) chunk(ctx context.Context, o *Order, batch []*intent, avoid *
 		return err
 	}
 	rep.Committed += len(batch)
+	for _, in := range batch {
+		rep.Claims[in.launch.Name] = in.record.Claim
+	}
 	if x.Begun != nil {
 		// Nobody looks after them otherwise but housekeeping, within a minute.
 		if err := x.Begun(ctx); err != nil {

@@ -40,7 +40,9 @@ func (h *Sweep) pass(ctx context.Context, lease *lifecycle.Lease, was hopeless, 
 	p := provision.Plan(w.snap, w.facts.Catalog, provision.Options{})
 	rep.PlanID = p.ID
 	rep.Placed, rep.Unschedulable = p.Summary.Placed, p.Summary.Unschedulable
-	if err := h.commit(ctx, lease, w, p, rep); err != nil {
+	claims, err := h.commit(ctx, lease, w, p, rep)
+	rep.warn(h.relieve(ctx, w, p, claims))
+	if err != nil {
 		return false, err
 	}
 	h.tell(ctx, w, p, rep)
@@ -140,11 +142,12 @@ func (h *Sweep) dropStale(ctx context.Context, records []lifecycle.Record) ([]li
 	return kept, nil
 }
 
-// commit writes down and launches what the plan wants.
-func (h *Sweep) commit(ctx context.Context, lease *lifecycle.Lease, w *reading, p *plan.Plan, rep *SweepReport) error {
+// commit writes down and launches what the plan wants, and returns what the launches are
+// called.
+func (h *Sweep) commit(ctx context.Context, lease *lifecycle.Lease, w *reading, p *plan.Plan, rep *SweepReport) (claims map[string]string, err error) {
 	if len(p.Launches) == 0 && len(p.Placements) == 0 {
 		rep.Outcome = "Nothing"
-		return nil
+		return nil, nil
 	}
 	where := ""
 	if h.Journal != nil {
@@ -158,7 +161,7 @@ func (h *Sweep) commit(ctx context.Context, lease *lifecycle.Lease, w *reading, 
 		rep.warn(h.Executor.Nominate(ctx, p, w.snap, w.known.Records))
 	}
 	if len(p.Launches) == 0 {
-		return nil
+		return nil, nil
 	}
 	order := &execute.Order{
 		Plan: p, Snapshot: w.snap, Types: scheduling.PoolTypes(w.snap, w.facts.Catalog), Classes: w.classes, Lease: *lease,
@@ -182,7 +185,7 @@ func (h *Sweep) commit(ctx context.Context, lease *lifecycle.Lease, w *reading, 
 	}
 	rep.warn(h.writeAvoid(ctx, w.avoid, got.Shortages))
 	rep.warn(h.decide(ctx, p, got, where))
-	return err
+	return got.Claims, err
 }
 
 // decide appends to the decision log.

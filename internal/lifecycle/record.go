@@ -103,6 +103,8 @@ type Record struct {
 
 	// Doomed is set when EC2 said that the instance will go.
 	Doomed *Doom `json:"doomed,omitempty"`
+	// Relief is what the plan after that has for its pods.
+	Relief *Relief `json:"relief,omitempty"`
 	// Failure is why the node never became useful; nil when it did, or may.
 	Failure *Failure `json:"failure,omitempty"`
 
