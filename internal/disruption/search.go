@@ -59,17 +59,7 @@ type search struct {
 
 // Propose looks for moves in the whole cluster. It changes none of its arguments.
 func Propose(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *Result {
-	x := &search{s: s, c: c, o: o, allowances: map[string]allowance{}, verdicts: map[string]plan.Verdict{}, budgets: map[string][]*snapshot.PodDisruptionBudget{}}
-	if x.o.Work == 0 {
-		x.o.Work = DefaultWork
-	}
-	for i := range s.Budgets {
-		b := &s.Budgets[i]
-		x.budgets[b.Namespace] = append(x.budgets[b.Namespace], b)
-	}
-	x.prices = scheduling.New(bare(s), c)
-	x.read()
-	x.judge()
+	x := newSearch(s, c, o)
 	out := &Result{}
 	out.Savings.Considered = len(x.nodes)
 	for _, n := range x.nodes {
@@ -85,6 +75,21 @@ func Propose(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *Result {
 	}
 	out.Verdicts = x.rest()
 	return out
+}
+
+func newSearch(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *search {
+	x := &search{s: s, c: c, o: o, allowances: map[string]allowance{}, verdicts: map[string]plan.Verdict{}, budgets: map[string][]*snapshot.PodDisruptionBudget{}}
+	if x.o.Work == 0 {
+		x.o.Work = DefaultWork
+	}
+	for i := range s.Budgets {
+		b := &s.Budgets[i]
+		x.budgets[b.Namespace] = append(x.budgets[b.Namespace], b)
+	}
+	x.prices = scheduling.New(bare(s), c)
+	x.read()
+	x.judge()
+	return x
 }
 
 // bare is a snapshot with pools and classes, and nothing that runs.

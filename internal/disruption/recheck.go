@@ -1,0 +1,115 @@
+package disruption
+
+import (
+	"slices"
+
+	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// Recheck asks again whether nodes may go for a reason, with the cluster as it is now: they
+// carry the taint of nodes that go already, which counts for nothing here. add: a new node
+// may stand in for them. It returns the move as it would be now, or why there is none.
+func Recheck(s *snapshot.Snapshot, c *catalog.Catalog, o Options, reason plan.MoveReason, nodes []string, add bool) (*plan.Move, plan.Verdict) {
+	x := newSearch(untainted(s, nodes), c, o)
+	var list []*node
+	need := map[*snapshot.NodePool]int{}
+	for _, name := range nodes {
+		n := x.byName[name]
+		if n == nil {
+			return nil, plan.Verdict{Object: "node/" + name, Code: plan.NodeGoing, Detail: "it is not there any more"}
+		}
+		if n.code != "" {
+			return nil, plan.Verdict{Object: "node/" + name, Code: n.code, Detail: n.detail}
+		}
+		if n.idle != "" && (reason == plan.MoveEmpty || reason == plan.MoveUnderutilized) {
+			return nil, plan.Verdict{Object: "node/" + name, Code: n.idle, Detail: n.idleDetail}
+		}
+		need[n.pool]++
+		if a := x.allowed(n.pool, reason); a.left < need[n.pool] {
+			return nil, plan.Verdict{Object: "node/" + name, Code: plan.BudgetExhausted, Detail: a.why}
+		}
+		list = append(list, n)
+	}
+	if reason == plan.MoveEmpty {
+		return x.stillEmpty(list)
+	}
+	r, why := x.again(list, add)
+	if r == nil {
+		return nil, plan.Verdict{Object: "node/" + nodes[0], Code: plan.PodsWouldNotFit, Detail: why}
+	}
+	return r, plan.Verdict{}
+}
+
+func (x *search) stillEmpty(list []*node) (*plan.Move, plan.Verdict) {
+	m := &plan.Move{Reason: plan.MoveEmpty, Detail: "no pod would have to move"}
+	for _, n := range list {
+		if !n.empty() {
+			return nil, plan.Verdict{Object: "node/" + n.name, Code: plan.PodsWouldNotFit, Detail: "it is not empty any more: " + n.moving[0].Ref() + " runs on it"}
+		}
+		m.Remove = append(m.Remove, n.name)
+		m.Saving += n.price
+		m.Cost += n.cost
+	}
+	m.ID = moveID(m.Reason, m.Remove)
+	return m, plan.Verdict{}
+}
+
+// again finds a place for the pods of nodes, on others or on a new one.
+func (x *search) again(list []*node, add bool) (*plan.Move, string) {
+	g := x.newGround(list)
+	closed := map[string]bool{}
+	for _, n := range list {
+		closed[n.name] = true
+		if _, ok := g.at[n.name]; !ok {
+			return nil, "the node takes no pods"
+		}
+	}
+	found := x.removals(g, list, closed)
+	whole := removal{nodes: list}
+	for _, r := range found {
+		whole.to = append(whole.to, r.to...)
+	}
+	if len(found) < len(list) {
+		if !add {
+			return nil, "its pods have no other place any more"
+		}
+		stand := x.standInFor(g, list)
+		if stand == nil {
+			return nil, "its pods have no other place any more, and nothing cheaper can stand in"
+		}
+		whole = *stand
+	}
+	proved := x.prove(g, []removal{whole}, nil)
+	if len(proved) == 0 {
+		return nil, x.verdicts[list[0].name].Detail
+	}
+	m := proved[0].move(g)
+	return &m, ""
+}
+
+// standInFor is the cheapest node that stands in for nodes of one pool.
+func (x *search) standInFor(g *ground, list []*node) *removal {
+	for t := range g.p.Templates {
+		pool := &g.w.Pools[g.p.Templates[t].Pool]
+		if pool.Spec.Name != list[0].pool.Name || g.p.Templates[t].Name != pool.Spec.Name {
+			continue
+		}
+		return x.standIn(g, g.offersOf(t), list, g.p.Pools[g.p.Templates[t].Pool].Remaining)
+	}
+	return nil
+}
+
+// untainted is a snapshot in which nodes do not carry the taint of nodes that go.
+func untainted(s *snapshot.Snapshot, nodes []string) *snapshot.Snapshot {
+	out := *s
+	out.Nodes = slices.Clone(s.Nodes)
+	for i := range out.Nodes {
+		n := &out.Nodes[i]
+		if slices.Contains(nodes, n.Name) {
+			n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t snapshot.Taint) bool { return t.Key == taintDisrupted })
+		}
+	}
+	return &out
+}
