@@ -166,6 +166,13 @@ func (f *EC2) Instances() []*Instance {
 	return slices.Clone(f.instances)
 }
 
+// Lock runs f while no call does: to change what calls look at.
+func (f *EC2) Lock(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
 // Machines are copies of all instances ever made, as they are now: for whoever plays what
 // runs on them.
 func (f *EC2) Machines() []Instance {

@@ -61,6 +61,8 @@ type Options struct {
 	Env []string
 	// Ticks is how often the sweep is asked to look; 0: by the minute tick alone.
 	Ticks time.Duration
+	// Twice delivers every message two times.
+	Twice bool
 	// Memory is what machines have of what the table says; nil: that.
 	Memory func(instanceType string, table int64) int64
 	Log    func(format string, args ...any)
@@ -179,8 +181,8 @@ func (r *Rig) startAWS(ctx context.Context) error {
 		EKS: eksOf(r.Cluster.Config.Host, ca), Invoke: r.invoke, Allowed: r.allowed,
 	}
 	ticks, work := r.stack.ticks, r.stack.work
-	r.AWS.Queues.Add(fakeaws.Queue{Name: tickQueue, Visibility: ticks.visibility, Retention: ticks.retention},
-		fakeaws.Queue{Name: workQueue, Visibility: work.visibility, Retention: work.retention, MaxReceive: work.maxReceive, Dead: deadQueue}, fakeaws.Queue{Name: deadQueue})
+	r.AWS.Queues.Add(fakeaws.Queue{Name: tickQueue, Visibility: ticks.visibility, Retention: ticks.retention, Twice: r.o.Twice},
+		fakeaws.Queue{Name: workQueue, Visibility: work.visibility, Retention: work.retention, MaxReceive: work.maxReceive, Dead: deadQueue, Twice: r.o.Twice}, fakeaws.Queue{Name: deadQueue})
 	if err := r.AWS.Start(); err != nil {
 		return err
 	}
