@@ -257,6 +257,9 @@ func forbids(b *snapshot.PodDisruptionBudget) bool {
 // resting says why consolidation leaves a node alone that other reasons may disrupt.
 func (x *search) resting(n *node) (plan.Code, string) {
 	d := &n.pool.Disruption
+	if why := x.o.Resting[n.name]; why != "" {
+		return plan.CoolingDown, why
+	}
 	switch {
 	case n.pool.Replicas != nil:
 		return plan.PolicyForbids, "NodePool " + n.pool.Name + " is static: it keeps its replicas"

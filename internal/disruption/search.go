@@ -23,6 +23,8 @@ type Options struct {
 	CostPerNode snapshot.Price
 	// Work bounds the search in looks at a node; 0 = DefaultWork.
 	Work int64
+	// Resting are nodes that consolidation leaves in peace, with the reason.
+	Resting map[string]string
 	// From is the node at which the pass before ended; "" = begin anywhere.
 	From string
 }

@@ -34,6 +34,10 @@ type Memory interface {
 	Part(ctx context.Context, name string) (p lifecycle.Part, ok bool, err error)
 	PutPart(ctx context.Context, p lifecycle.Part) error
 	Generation(ctx context.Context, name string) (generation int64, ok bool, err error)
+	Commands(ctx context.Context) ([]lifecycle.Command, error)
+	SaveCommand(ctx context.Context, lease lifecycle.Lease, c lifecycle.Command) (lifecycle.Command, error)
+	Moved(ctx context.Context, m lifecycle.WorkloadMove) error
+	MovesSince(ctx context.Context, from time.Time) ([]lifecycle.WorkloadMove, error)
 	Note(ctx context.Context, name string) (lifecycle.Note, error)
 	SaveNote(ctx context.Context, n lifecycle.Note) (lifecycle.Note, error)
 }

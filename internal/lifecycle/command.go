@@ -22,13 +22,20 @@ const (
 type Command struct {
 	ID string `json:"id"`
 	// Reason is that of the move: Empty, Underutilized, Drifted, Expired, Unhealthy, ...
-	Reason       string         `json:"reason"`
-	Candidates   []string       `json:"candidates"`             // claims
-	Replacements []string       `json:"replacements,omitempty"` // claims
-	Phase        CommandPhase   `json:"phase"`
-	PlanID       string         `json:"planId,omitempty"`
-	Fence        int64          `json:"fence,omitempty"`
-	Saving       snapshot.Price `json:"saving,omitempty"`
+	Reason       string   `json:"reason"`
+	Candidates   []string `json:"candidates"`             // claims
+	Nodes        []string `json:"nodes,omitempty"`        // of the candidates, in their order
+	Replacements []string `json:"replacements,omitempty"` // claims
+	// Targets are nodes that get pods of the candidates: they are left in peace for a while.
+	Targets []string `json:"targets,omitempty"`
+	// Adds: a replacement is wanted before the candidates go.
+	Adds bool `json:"adds,omitempty"`
+	// Confirmed: a person has let a mass removal go.
+	Confirmed bool           `json:"confirmed,omitempty"`
+	Phase     CommandPhase   `json:"phase"`
+	PlanID    string         `json:"planId,omitempty"`
+	Fence     int64          `json:"fence,omitempty"`
+	Saving    snapshot.Price `json:"saving,omitempty"`
 	// Inputs is a hash of what the decision was made on: the next pass repeats the
 	// decision, and goes on if it is the same.
 	Inputs  string    `json:"inputs,omitempty"`
