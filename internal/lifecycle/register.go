@@ -31,7 +31,11 @@ func (s *step) register() {
 		r.Tagged = true
 	}
 	r.Node, r.NodeUID, r.RegisteredAt = n.Name, n.UID, s.now
+	// What it waits for first is mostly known already, and then said once.
 	s.reason(ReasonNodeNotReady, "the Node has joined")
+	if reason, message := r.uninitialized(n); reason == ReasonNodeNotReady {
+		s.reason(reason, message)
+	}
 	s.enter(Registered)
 }
 
