@@ -169,9 +169,9 @@ func TestCatalogGenerations(t *testing.T) {
 	if got := w.ready("EC2NodeClass/a"); got != "False AMIsReady" && !strings.HasPrefix(got, "False") {
 		t.Errorf("a version that is not there: %s", got)
 	}
-	// Deleted and made again: generation 1, another UID.
+	// Deleted and made again, and changed as often: another UID.
 	w.now = w.now.Add(time.Minute)
-	w.kube.s.NodeClasses[0] = snapshot.NodeClass{Name: "a", UID: "uid-a2", Generation: 1, Spec: []byte(catSpec)}
+	w.kube.s.NodeClasses[0] = snapshot.NodeClass{Name: "a", UID: "uid-a2", Generation: 2, Spec: []byte(catSpec)}
 	delete(w.kube.statuses, "EC2NodeClass/a")
 	if s, stale := w.filled(); !slices.Equal(stale, []string{"a"}) || !strings.Contains(s.NodeClasses[0].Conditions[0].Message, "only a former class of this name") {
 		t.Errorf("made again: stale %v, %+v", stale, s.NodeClasses[0].Conditions)
