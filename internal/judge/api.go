@@ -73,8 +73,7 @@ func (o *objects) bind(b *corev1.Binding) error {
 	return nil
 }
 
-// patchPod applies a patch of a pod's status. Conditions are left out: they change with
-// every attempt, and nothing here reads them.
+// patchPod applies a patch of a pod's status. Every one makes a new version of the pod.
 func (o *objects) patchPod(a clienttesting.PatchActionImpl) (runtime.Object, error) {
 	p, ok := o.pods.find(a.GetNamespace(), a.GetName()).(*corev1.Pod)
 	if !ok {
@@ -83,7 +82,7 @@ func (o *objects) patchPod(a clienttesting.PatchActionImpl) (runtime.Object, err
 	if a.PatchType != types.StrategicMergePatchType {
 		return nil, fmt.Errorf("patch pod %s/%s: patches of type %s are not known here", a.GetNamespace(), a.GetName(), a.PatchType)
 	}
-	was, err := json.Marshal(corev1.Pod{Status: corev1.PodStatus{NominatedNodeName: p.Status.NominatedNodeName}})
+	was, err := json.Marshal(corev1.Pod{Status: p.Status})
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +94,8 @@ func (o *objects) patchPod(a clienttesting.PatchActionImpl) (runtime.Object, err
 	if err := json.Unmarshal(is, &patched); err != nil {
 		return nil, err
 	}
-	if patched.Status.NominatedNodeName == p.Status.NominatedNodeName {
-		return p, nil
-	}
 	p = p.DeepCopy()
-	p.Status.NominatedNodeName = patched.Status.NominatedNodeName
+	p.Status = patched.Status
 	o.set(p)
 	return p, nil
 }

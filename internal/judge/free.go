@@ -110,10 +110,13 @@ const (
 	// Cordoned does the same, but before the taint goes it cordons the node, until its
 	// daemonset pods, which tolerate that, have come.
 	Cordoned
+	// Opening does as the lifecycle function does: lifecycle.Opening says which of the
+	// cordoned nodes open, and which pods are nominated.
+	Opening
 )
 
 func (s Steering) String() string {
-	return []string{"not steered", "nominated early", "nominated", "nominated, cordoned"}[s]
+	return []string{"not steered", "nominated early", "nominated", "nominated, cordoned", "opened"}[s]
 }
 
 // Outcome is what became of a plan with a scheduler that is free.
@@ -143,7 +146,8 @@ func (c *Cluster) Settle(planner func(*snapshot.Snapshot, *catalog.Catalog) *pla
 		return Outcome{}, err
 	}
 	defer f.Stop()
-	c.tell(f)
+	r := rand.New(rand.NewPCG(seed, 4))
+	c.tell(f, r)
 	if len(c.Nodes) == 0 {
 		// No cluster is quite without nodes, and without any the scheduler does not even
 		// look at pods. This one takes none and counts nowhere.
@@ -151,7 +155,6 @@ func (c *Cluster) Settle(planner func(*snapshot.Snapshot, *catalog.Catalog) *pla
 			Taints: []corev1.Taint{{Key: "CriticalAddonsOnly", Effect: corev1.TaintEffectNoSchedule}},
 		}})
 	}
-	r := rand.New(rand.NewPCG(seed, 4))
 	s := *c.s
 	s.Pods, s.Nodes = slices.Clone(c.s.Pods), slices.Clone(c.s.Nodes)
 	// Kerf is asked when the scheduler has found no node.
@@ -237,6 +240,9 @@ func (c *Cluster) welcome(f *Free, nodes []*corev1.Node, placed, renamed map[str
 		}
 	}
 	r.Shuffle(len(nodes), func(i, k int) { nodes[i], nodes[k] = nodes[k], nodes[i] })
+	if how == Opening {
+		return c.open(f, nodes, by, r)
+	}
 	for _, n := range nodes {
 		slices.Sort(by[n.Name])
 		if err := c.admit(f, n, by[n.Name], how); err != nil {
@@ -249,24 +255,7 @@ func (c *Cluster) welcome(f *Free, nodes []*corev1.Node, placed, renamed map[str
 // admit lets one node join, with its pods steered to it. A nomination lasts until the
 // scheduler next tries the pod and fails, so it comes when the node is about to open.
 func (c *Cluster) admit(f *Free, n *corev1.Node, pods []string, how Steering) error {
-	came := map[string]bool{}
-	daemons := func(n *corev1.Node) {
-		for _, d := range c.daemons(n) {
-			if !came[name(d)] {
-				came[name(d)] = true
-				f.set(critical(d, n.Name))
-			}
-		}
-	}
-	// Daemonset pods that do not mind the taint are there from the start; the controller
-	// makes the others when it is gone, and the scheduler is looking at the node already.
-	joining := n.DeepCopy()
-	joining.Spec.Taints = append(joining.Spec.Taints, corev1.Taint{Key: unregistered, Effect: corev1.TaintEffectNoExecute})
-	f.set(joining)
-	if k := c.attachLimit(n); k != nil {
-		f.set(k)
-	}
-	daemons(joining)
+	daemons := c.appear(f, n)
 	if how == Early {
 		for _, ref := range pods {
 			f.nominate(ref, n.Name)
@@ -291,6 +280,29 @@ func (c *Cluster) admit(f *Free, n *corev1.Node, pods []string, how Steering) er
 	f.set(n.DeepCopy())
 	daemons(n)
 	return f.Rest()
+}
+
+// appear lets a node join with the taint of one that is not registered. Daemonset pods that
+// do not mind it are there from the start; the controller makes the others when it is
+// gone, and the scheduler is looking at the node already: that is what is returned.
+func (c *Cluster) appear(f *Free, n *corev1.Node) (daemons func(*corev1.Node)) {
+	came := map[string]bool{}
+	daemons = func(n *corev1.Node) {
+		for _, d := range c.daemons(n) {
+			if !came[name(d)] {
+				came[name(d)] = true
+				f.set(critical(d, n.Name))
+			}
+		}
+	}
+	joining := n.DeepCopy()
+	joining.Spec.Taints = append(joining.Spec.Taints, corev1.Taint{Key: unregistered, Effect: corev1.TaintEffectNoExecute})
+	f.set(joining)
+	if k := c.attachLimit(n); k != nil {
+		f.set(k)
+	}
+	daemons(joining)
+	return daemons
 }
 
 func cordoned(n *corev1.Node) *corev1.Node {
@@ -325,8 +337,8 @@ func (f *Free) nominate(ref, node string) {
 	f.set(p)
 }
 
-// tell gives a scheduler the cluster, pods that wait included.
-func (c *Cluster) tell(f *Free) {
+// tell gives a scheduler the cluster, pods that wait included, which come in any order.
+func (c *Cluster) tell(f *Free, r *rand.Rand) {
 	for _, o := range c.Others {
 		f.set(o.DeepCopyObject())
 	}
@@ -344,6 +356,7 @@ func (c *Cluster) tell(f *Free) {
 		refs = append(refs, ref)
 	}
 	slices.Sort(refs)
+	r.Shuffle(len(refs), func(i, k int) { refs[i], refs[k] = refs[k], refs[i] })
 	for _, ref := range refs {
 		f.set(c.Pods[ref].DeepCopy())
 	}

@@ -148,7 +148,7 @@ func (c *Cluster) coming(claim *snapshot.NodeClaim) *corev1.Node {
 	}
 	alloc, size := claim.Allocatable, claim.Capacity
 	if t := c.typeOf(claim.ClassRef.Name, labels[corev1.LabelInstanceTypeStable]); t != nil {
-		for k, v := range t.Labels {
+		for k, v := range t.Labels() {
 			if _, has := labels[k]; !has {
 				labels[k] = v
 			}
@@ -173,7 +173,7 @@ func (c *Cluster) launched(l *plan.Launch, o plan.Offer) *corev1.Node {
 			labels = map[string]string{}
 		}
 		if was := c.typeOf(l.NodeClass, l.Chosen.InstanceType); was != nil {
-			for k := range was.Labels {
+			for k := range was.Labels() {
 				delete(labels, k)
 			}
 		}
