@@ -183,7 +183,7 @@ func (in *Input) choose() (use, left []plan.Offer, err error) {
 	}
 	by[catalog.Reserved] = kept
 	for _, ct := range []string{catalog.Reserved, catalog.Spot, catalog.OnDemand} {
-		if use == nil {
+		if len(use) == 0 {
 			use = by[ct]
 		} else {
 			left = append(left, by[ct]...)

@@ -30,6 +30,8 @@ func TestChoice(t *testing.T) {
 			[]string{"0 m5.large b subnet-b"}, "spot", 1},
 		{"spot dearer than the cheapest on-demand offer is not asked for", []plan.Offer{offer("m5.large", "a", "on-demand", 96), offer("m5.xlarge", "a", "spot", 97), offer("m6i.large", "b", "spot", 96)}, nil,
 			[]string{"0 m6i.large b subnet-b"}, "spot", 1},
+		{"on-demand is asked for when all of spot is dearer", []plan.Offer{offer("m5.large", "a", "on-demand", 96), offer("m5.xlarge", "a", "spot", 97)}, nil,
+			[]string{"0 m5.large a subnet-a"}, "on-demand", 0},
 		{"unless minValues needs it", []plan.Offer{offer("m5.large", "a", "on-demand", 96), offer("m5.xlarge", "a", "spot", 97)}, func(in *launch.Input) { in.MinValues = true },
 			[]string{"0 m5.xlarge a subnet-a"}, "spot", 1},
 		{"S-16: a template for each architecture", []plan.Offer{offer("m5.large", "a", "on-demand", 96), offer("m7g.large", "a", "on-demand", 80)}, nil,
