@@ -15,7 +15,7 @@ import (
 // first, with the pods nominated there counted; then it takes the first node it likes.
 type trier struct {
 	o       *Opening
-	room    map[string]int // by node: how many pods it takes
+	room    map[string]int    // by node: how many pods it takes
 	turn    map[string]uint64 // by pod: its place in the queue
 	version uint64
 	refused int
