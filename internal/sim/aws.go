@@ -10,9 +10,11 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/cloud/ec2fake"
+	"kerf.sh/kerf/internal/cloud/nodeclass"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -144,7 +146,7 @@ func (e *ec2Client) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, _
 	b := bound{Op: "CreateFleet", Object: fmt.Sprintf("%s x%d", awssdk.ToString(in.ClientToken), awssdk.ToInt32(in.TargetCapacitySpecification.TotalTargetCapacity)), Write: true}
 	return ec2call(ctx, e, b, in, func(ctx context.Context, in *ec2.CreateFleetInput, _ ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 		before := len(e.a.ec2.Instances())
-		e.a.w.checks.launching(awssdk.ToString(in.ClientToken))
+		e.a.w.checks.launching(attemptOf(in))
 		out, err := e.a.ec2.CreateFleet(ctx, in)
 		if out != nil {
 			for _, f := range out.Errors {
@@ -154,6 +156,19 @@ func (e *ec2Client) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, _
 		e.a.w.checks.launched(e.a.ec2.Instances()[before:])
 		return out, err
 	})
+}
+
+// attemptOf is the attempt that a request says it belongs to, by the tag that its instances
+// will have.
+func attemptOf(in *ec2.CreateFleetInput) string {
+	for _, s := range in.TagSpecifications {
+		for _, t := range s.Tags {
+			if s.ResourceType == types.ResourceTypeInstance && awssdk.ToString(t.Key) == nodeclass.TagAttempt {
+				return awssdk.ToString(t.Value)
+			}
+		}
+	}
+	return ""
 }
 
 // DescribeInstances implements fleet.Client.

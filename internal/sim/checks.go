@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"kerf.sh/kerf/internal/cloud/ec2fake"
+	"kerf.sh/kerf/internal/cloud/nodeclass"
 	"kerf.sh/kerf/internal/kube/api"
 	"kerf.sh/kerf/internal/ledger"
 	"kerf.sh/kerf/internal/lifecycle"
@@ -212,21 +213,24 @@ func (c *checks) launching(token string) {
 	}
 }
 
+// attempt is the attempt that an instance carries as a tag.
+func attempt(i *ec2fake.Instance) string { return i.Tags[nodeclass.TagAttempt] }
+
 // launched: one intent has at most one instance, and no limit is exceeded.
 func (c *checks) launched(list []*ec2fake.Instance) {
 	pools := map[string]bool{}
 	for _, i := range list {
-		c.made[i.Attempt] = append(c.made[i.Attempt], i.ID)
+		c.made[attempt(i)] = append(c.made[attempt(i)], i.ID)
 		pools[i.Tags["karpenter.sh/nodepool"]] = true
-		a := c.attempts[i.Attempt]
+		a := c.attempts[attempt(i)]
 		if c.foreign[a.ID] || a.State == lifecycle.Settled || a.State == lifecycle.Answered {
 			c.late[i.ID] = true
 			c.w.tracef("    instance %s comes when attempt %s is over", i.ID, a.ID)
 		}
 	}
 	for _, i := range list {
-		a := c.attempts[i.Attempt]
-		ids := slices.Sorted(slices.Values(c.made[i.Attempt]))
+		a := c.attempts[attempt(i)]
+		ids := slices.Sorted(slices.Values(c.made[attempt(i)]))
 		if len(ids) > len(a.Claims) {
 			c.w.broken("OneIntentOneInstance", "attempt %s of %d claims made %d instances", a.ID, len(a.Claims), len(ids))
 			continue
@@ -299,8 +303,8 @@ func (c *checks) terminating(ids []string) {
 		switch {
 		case known && r.Phase.Live():
 			c.w.broken("EndsAGoodNode", "instance %s of %s is ended in phase %s", id, claim, r.Phase)
-		case !known && c.w.now().Sub(m.i.Launched) < 5*time.Minute && c.attempts[m.i.Attempt].State != lifecycle.Settled:
-			c.w.broken("EndsAGoodNode", "instance %s is ended %s after its launch, while attempt %s is %s", id, c.w.now().Sub(m.i.Launched), m.i.Attempt, c.attempts[m.i.Attempt].State)
+		case !known && c.w.now().Sub(m.i.Launched) < 5*time.Minute && c.attempts[attempt(m.i)].State != lifecycle.Settled:
+			c.w.broken("EndsAGoodNode", "instance %s is ended %s after its launch, while attempt %s is %s", id, c.w.now().Sub(m.i.Launched), attempt(m.i), c.attempts[attempt(m.i)].State)
 		}
 		if m.node == "" || known && (r.Failure != nil || !r.Deadline.IsZero() && !c.w.now().Before(r.Deadline)) {
 			continue

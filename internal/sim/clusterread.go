@@ -94,6 +94,19 @@ func (k *clusterClient) PendingPods(ctx context.Context) ([]snapshot.Pod, error)
 	})
 }
 
+// PendingVersions implements handler.Cluster.
+func (k *clusterClient) PendingVersions(ctx context.Context) (map[string]uint64, error) {
+	return read(ctx, k, "list", "versions of pods of no node", func() (map[string]uint64, error) {
+		out := map[string]uint64{}
+		for _, p := range k.k.pods.all() {
+			if p.v.NodeName == "" {
+				out[p.uid] = uint64(p.version)
+			}
+		}
+		return out, nil
+	})
+}
+
 // PodsOn implements handler.Cluster.
 func (k *clusterClient) PodsOn(ctx context.Context, node string) ([]snapshot.Pod, error) {
 	return read(ctx, k, "list", "pods of "+node, func() ([]snapshot.Pod, error) {

@@ -50,6 +50,17 @@ func (c *checks) settled() {
 	c.rest = c.stillness()
 }
 
+// atRest reports whether nothing is going on, and all is as it should be.
+func (c *checks) atRest() bool {
+	if len(c.w.procs) > 0 || len(c.w.queues["work"].messages) > 0 {
+		return false
+	}
+	c.w.asking, c.w.asked = true, 0
+	c.settled()
+	c.w.asking = false
+	return c.w.asked == 0
+}
+
 // noLeaks: every instance is a node in use, known, or it is gone.
 func (c *checks) noLeaks() {
 	for _, i := range c.w.aws.ec2.Instances() {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"testing"
 )
 
@@ -13,6 +14,12 @@ var (
 	one   = flag.String("seed", "", "run this seed alone and print its trace")
 	trace = flag.String("trace", "", "write the trace of -seed to this file instead")
 )
+
+// TestMain lets garbage gather: worlds are small and many.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // TestSeeds draws worlds with all kinds of trouble. A seed that fails is printed with what
 // was broken; -seed runs it again and prints all that happened.

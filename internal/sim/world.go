@@ -36,6 +36,10 @@ type World struct {
 	uids    int
 	stats   Stats
 
+	// asking: what is broken is only counted, in asked.
+	asking bool
+	asked  int
+
 	trace   bytes.Buffer
 	hash    hash.Hash
 	verbose bool
@@ -47,6 +51,8 @@ type Stats struct {
 	Invocations, Boundaries, Faults, Crashes, Freezes, Timeouts int
 	Instances, Terminated, PodsMade, PodsBound                  int
 	Plans, Launches                                             int
+	// Settled is how long the world took to come to rest.
+	Settled time.Duration
 }
 
 // Breach is something that must not be.
@@ -64,6 +70,10 @@ func (b Breach) String() string {
 const maxBreaches = 20
 
 func (w *World) broken(invariant, format string, args ...any) {
+	if w.asking {
+		w.asked++
+		return
+	}
 	b := Breach{w.now(), invariant, fmt.Sprintf(format, args...)}
 	for _, o := range w.breach {
 		if o.Invariant == b.Invariant && o.Detail == b.Detail {
