@@ -19,7 +19,7 @@ import (
 // their pods, and verdicts. Two worlds that differ only in what no rule reads, or
 // in the clock, have the same identity.
 func identity(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *packing.Problem) string {
-	d := digest{h: sha256.New()}
+	d := digest{h: sha256.New(), buf: make([]byte, 0, 8<<10)}
 	d.str("kerf plan 1")
 	d.str(s.Cluster)
 	d.str(s.Region)
@@ -137,8 +137,11 @@ func (d *digest) room() {
 
 func (d *digest) str(s string) {
 	d.room()
-	d.buf = binary.AppendUvarint(d.buf, uint64(len(s)))
-	d.buf = append(d.buf, s...)
+	d.buf = appendString(d.buf, s)
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 func (d *digest) strs(list []string) {
@@ -171,9 +174,13 @@ func flag(b bool) int64 {
 
 func (d *digest) bits(b packing.Bitset) {
 	d.num(int64(len(b)))
-	for _, v := range b {
+	for len(b) > 0 {
 		d.room()
-		d.buf = binary.LittleEndian.AppendUint64(d.buf, v)
+		n := min(len(b), 256)
+		for _, v := range b[:n] {
+			d.buf = binary.LittleEndian.AppendUint64(d.buf, v)
+		}
+		b = b[n:]
 	}
 }
 
@@ -185,22 +192,37 @@ func (d *digest) template(w *scheduling.Template, t *packing.Template) {
 		d.str(w.Labels[k])
 	}
 	for i := range t.Types {
-		d.str(t.Types[i].Name)
-		d.num(t.Types[i].Alloc...)
-		d.num(t.Types[i].Capacity...)
+		ty := &t.Types[i]
+		d.room()
+		b := appendString(d.buf, ty.Name)
+		for _, v := range ty.Alloc {
+			b = binary.AppendVarint(b, v)
+		}
+		for _, v := range ty.Capacity {
+			b = binary.AppendVarint(b, v)
+		}
+		d.buf = b
 	}
+	var last *packing.Market
 	zone, capacity := "", ""
 	for i := range t.Offers {
 		o := &t.Offers[i]
-		if o.Zone != zone || o.Capacity != capacity {
-			zone, capacity = o.Zone, o.Capacity
-			d.str(zone)
-			d.str(capacity)
+		d.room()
+		b := d.buf
+		if o.Market != last {
+			if last = o.Market; o.Zone != zone || o.Capacity != capacity {
+				zone, capacity = o.Zone, o.Capacity
+				b = appendString(appendString(b, zone), capacity)
+			}
 		}
-		d.num(int64(o.Type), o.Price, int64(o.Rank), o.Count)
+		b = binary.AppendVarint(b, int64(o.Type))
+		b = binary.AppendVarint(b, o.Price)
+		b = binary.AppendVarint(b, int64(o.Rank))
+		b = binary.AppendVarint(b, o.Count)
 		if o.Reservation != "" {
-			d.str(o.Reservation)
+			b = appendString(b, o.Reservation)
 		}
+		d.buf = b
 	}
 	for i := range t.MinValues {
 		d.str(t.MinValues[i].Key)

@@ -145,6 +145,41 @@ func (pl *planner) take(class, n int) []int32 {
 
 func (pl *planner) ref(pod int32) string { return pl.s.Pods[pod].Ref() }
 
+// sortedRefs names pods, sorted. It sorts the list too, as snapshots are sorted nearly the
+// way names of pods are; and all names are one piece of memory.
+func (pl *planner) sortedRefs(pods []int32) []string {
+	slices.Sort(pods)
+	n := 0
+	for _, i := range pods {
+		p := &pl.s.Pods[i]
+		n += len(p.Namespace) + 1 + len(p.Name)
+	}
+	var all strings.Builder
+	all.Grow(n)
+	ends := make([]int, len(pods))
+	for k, i := range pods {
+		if p := &pl.s.Pods[i]; p.Buffer == "" {
+			all.WriteString(p.Namespace)
+			all.WriteByte('/')
+			all.WriteString(p.Name)
+		} else {
+			all.WriteString(p.Ref())
+		}
+		ends[k] = all.Len()
+	}
+	text := all.String()
+	out := make([]string, len(pods))
+	from := 0
+	for k, to := range ends {
+		out[k] = text[from:to]
+		from = to
+	}
+	if !slices.IsSorted(out) {
+		slices.Sort(out)
+	}
+	return out
+}
+
 func (pl *planner) placements() {
 	total := len(pl.w.Nominated)
 	for _, p := range pl.r.Placed {
@@ -209,11 +244,11 @@ func (pl *planner) launches() {
 		for _, c := range l.Contents {
 			pods += c.Count * pl.w.Classes[c.Class].PodsPerUnit()
 		}
-		out.Pods = make([]string, 0, pods)
+		taken := make([]int32, 0, pods)
 		for _, c := range l.Contents {
 			pods := pl.take(c.Class, c.Count)
+			taken = append(taken, pods...)
 			for _, k := range pods {
-				out.Pods = append(out.Pods, pl.ref(k))
 				pl.displace(k, out.Name)
 			}
 			for _, what := range pl.w.Relaxations(c.Class, l.Template) {
@@ -221,7 +256,7 @@ func (pl *planner) launches() {
 			}
 			out.Requests = out.Requests.Add(times(pl.w.Classes[c.Class].Requests, int64(c.Count)))
 		}
-		slices.Sort(out.Pods)
+		out.Pods = pl.sortedRefs(taken)
 		out.Relaxed = append(out.Relaxed, fewerValues(&pl.p.Templates[l.Template], l.Options)...)
 		pl.out.Launches = append(pl.out.Launches, out)
 		pl.launched(out.Name, t, l)
