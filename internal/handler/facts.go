@@ -171,7 +171,7 @@ func (f *Facts) at(now time.Time) *Facts {
 		return f
 	}
 	out := *f
-	out.Warnings = append(slices.Clip(f.Warnings), plan.Warning{Code: plan.PriceUnknown, Detail: fmt.Sprintf(
+	out.Warnings = append(slices.Clip(f.Warnings), plan.Warning{Code: plan.PriceOld, Detail: fmt.Sprintf(
 		"spot prices could not be read since %s and are those of then", f.Prices.Spot.UTC().Format(time.RFC3339))})
 	return &out
 }

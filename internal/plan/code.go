@@ -63,6 +63,7 @@ const (
 	PreferenceRelaxed Code = "PreferenceRelaxed"
 	RuleNotYetApplied Code = "RuleNotYetApplied"
 	PriceUnknown      Code = "PriceUnknown"
+	PriceOld          Code = "PriceOld"
 	IncompleteReading Code = "IncompleteReading"
 	LedgerNotRead     Code = "LedgerNotRead"
 	LedgerInRecovery  Code = "LedgerInRecovery"

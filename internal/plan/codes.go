@@ -136,6 +136,8 @@ var codeRows = []CodeInfo{
 		"Check by hand that the plan keeps it."},
 	{PriceUnknown, KindWarning, "A node's price is not in the table; it counts as nothing in the totals.",
 		"Give its type with --catalog."},
+	{PriceOld, KindWarning, "Prices could not be read from AWS for a long time; those of then are used.",
+		"See what the function catalog logs: a permission may be missing, or AWS throttles."},
 	{IncompleteReading, KindWarning, "Something could not be read, so the plan is made on less than the whole cluster.",
 		"Mend what the detail names and plan again; until then nothing is removed."},
 	{LedgerNotRead, KindWarning, "What the functions remember could not be read, so nodes on their way, nominations, shortages and learned sizes are left out.",

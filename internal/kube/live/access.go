@@ -49,7 +49,6 @@ func Access(function string) []Rule {
 			{karpenter, []string{"nodeclaims", "nodepools"}, verbs("list")},
 			{aws, []string{"ec2nodeclasses"}, verbs("list")},
 			{karpenter, []string{"nodeoverlays"}, verbs("list")},
-			{"apps", []string{"daemonsets"}, verbs("list")},
 			{"", []string{"pods/status"}, verbs("patch")},
 		}, nodes...)
 	case "catalog":
