@@ -54,7 +54,7 @@ func TestLoad(t *testing.T) {
 			settings(func(s *snapshot.Settings) { s.CostPerNode, s.OptionPriceCap, s.Work = 10_000, 120, 1000 })},
 		{"functions", []string{"KERF_SWEEP_INTERVAL=1m", "KERF_REGISTER_INTERVAL=2s", "BATCH_IDLE_DURATION=1500ms", "BATCH_MAX_DURATION=1m30s", "LOG_LEVEL=debug"},
 			functions(func(f *config.Functions) {
-				*f = config.Functions{SweepInterval: time.Minute, RegisterInterval: 2 * time.Second, BatchIdle: 1500 * time.Millisecond, BatchMax: 90 * time.Second, LogLevel: slog.LevelDebug}
+				*f = config.Functions{MassRemovalPercent: 50, SweepInterval: time.Minute, RegisterInterval: 2 * time.Second, BatchIdle: 1500 * time.Millisecond, BatchMax: 90 * time.Second, LogLevel: slog.LevelDebug}
 			})},
 		{"what the stack made", []string{"KERF_TABLE=kerf-prod", "KERF_TICK_QUEUE=https://sqs.us-east-1.amazonaws.com/1/ticks", "KERF_WORK_QUEUE=http://localhost:4566/000000000000/work", "KERF_CATALOG_FUNCTION=arn:aws:lambda:x"},
 			config.Config{Settings: config.Default().Settings, Functions: config.Default().Functions, Stack: config.Stack{Table: "kerf-prod",
@@ -133,9 +133,11 @@ func TestTable(t *testing.T) {
 	other := map[string]string{
 		"CLUSTER_NAME": "x", "RESERVED_ENIS": "3", "VM_MEMORY_OVERHEAD_PERCENT": "0.1", "MIN_VALUES_POLICY": "BestEffort",
 		"PREFERENCE_POLICY": "Ignore", "FEATURE_GATES": "ReservedCapacity=false", "KERF_COST_PER_NODE": "1",
-		"KERF_OPTION_PRICE_CAP": "150", "KERF_WORK": "2000",
+		"KERF_OPTION_PRICE_CAP": "150", "KERF_WORK": "2000", "KERF_MIN_SAVING": "0.5", "KERF_MIN_SAVING_PERCENT": "7",
+		"KERF_MASS_REMOVAL_PERCENT": "9", "KERF_CONSOLIDATION_DRY_RUN": "true",
 		"KERF_SWEEP_INTERVAL": "20s", "KERF_REGISTER_INTERVAL": "3s", "BATCH_IDLE_DURATION": "1s", "BATCH_MAX_DURATION": "20s", "LOG_LEVEL": "error", "ISOLATED_VPC": "true",
 		"KERF_TABLE": "t", "KERF_TICK_QUEUE": "https://q/t", "KERF_WORK_QUEUE": "https://q/w", "KERF_CATALOG_FUNCTION": "f",
+		"KERF_INTERRUPTION_QUEUE": "https://q/i", "KERF_INTERRUPTION_DEAD_LETTERS": "https://q/d",
 	}
 	for _, s := range config.Table() {
 		got, err := config.Load([]string{s.Key + "=" + other[s.Key]})

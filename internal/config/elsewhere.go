@@ -28,7 +28,7 @@ func elsewhere() map[string]string {
 		"CLUSTER_ENDPOINT":                    later,
 		"CLUSTER_CA_BUNDLE":                   later,
 		"EKS_CONTROL_PLANE":                   later,
-		"INTERRUPTION_QUEUE":                  later,
+		"INTERRUPTION_QUEUE":                  "the stack makes the queue and its rules, and they are always on; leave it out",
 		"DISABLE_DRY_RUN":                     later,
 		"ENABLE_ZONAL_SHIFT":                  later,
 		"AMI_REFRESH_INTERVAL":                later,

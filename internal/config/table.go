@@ -31,6 +31,9 @@ type Functions struct {
 	LogLevel            slog.Level
 	// Isolated: IAM and the price list have no endpoint where the functions run.
 	Isolated bool
+	// MassRemovalPercent and ConsolidationDryRun are those of consolidation.
+	MassRemovalPercent  int64
+	ConsolidationDryRun bool
 }
 
 // Stack is what the stack made. All of it is empty outside Lambda.
@@ -39,6 +42,9 @@ type Stack struct {
 	Table string
 	// TickQueue and WorkQueue are the URLs of the queues of the sweep and of lifecycle.
 	TickQueue, WorkQueue string
+	// InterruptionQueue is the URL of the queue of notices, InterruptionDeadLetters that of
+	// those that nothing can be done about.
+	InterruptionQueue, InterruptionDeadLetters string
 	// CatalogFunction is the function that resolves NodeClasses.
 	CatalogFunction string
 }
@@ -47,6 +53,7 @@ type Stack struct {
 func Default() Config {
 	return Config{Settings: snapshot.DefaultSettings(), Functions: Functions{
 		SweepInterval: 10 * time.Second, RegisterInterval: 5 * time.Second, BatchIdle: 2 * time.Second, BatchMax: 10 * time.Second,
+		MassRemovalPercent: 50,
 	}}
 }
 
@@ -135,6 +142,8 @@ func made() []Setting {
 		name("KERF_TABLE", "name", "The DynamoDB table of the ledger.", func(c *Config) *string { return &c.Stack.Table }),
 		url("KERF_TICK_QUEUE", "The queue of the sweep.", func(c *Config) *string { return &c.Stack.TickQueue }),
 		url("KERF_WORK_QUEUE", "The queue of lifecycle.", func(c *Config) *string { return &c.Stack.WorkQueue }),
+		url("KERF_INTERRUPTION_QUEUE", "The queue of interruption.", func(c *Config) *string { return &c.Stack.InterruptionQueue }),
+		url("KERF_INTERRUPTION_DEAD_LETTERS", "Where interruption puts what it cannot read.", func(c *Config) *string { return &c.Stack.InterruptionDeadLetters }),
 		name("KERF_CATALOG_FUNCTION", "name or ARN", "The function that resolves NodeClasses.", func(c *Config) *string { return &c.Stack.CatalogFunction }),
 	}
 }
@@ -182,6 +191,30 @@ func planner() []Setting {
 			Meaning: "The most that an option of a launch may cost, in percent of the chosen offer. More options make a launch likelier to succeed, and its worst price higher.",
 			parse: func(c *Config, v string) (err error) {
 				c.Settings.OptionPriceCap, err = whole(v, 100, 1000)
+				return err
+			}},
+		{Key: "KERF_MIN_SAVING", Default: "0.002", Values: "$/h from 0 to 100, at most 6 decimals",
+			Meaning: "The least that a move which replaces nodes has to save. A move that only removes nodes has to save something.",
+			parse: func(c *Config, v string) (err error) {
+				c.Settings.MinSaving, err = millionths(v, 0, 100_000_000)
+				return err
+			}},
+		{Key: "KERF_MIN_SAVING_PERCENT", Default: "5", Values: "whole number from 0 to 100",
+			Meaning: "The same, in percent of what the removed nodes cost; both have to be reached.",
+			parse: func(c *Config, v string) (err error) {
+				c.Settings.MinSavingPercent, err = whole(v, 0, 100)
+				return err
+			}},
+		{Key: "KERF_MASS_REMOVAL_PERCENT", Default: "50", Values: "whole number from 0 to 100", Scope: Function,
+			Meaning: "The share of a NodePool's nodes above which removals for a reason that is new to it wait for a person; 0 never holds any.",
+			parse: func(c *Config, v string) (err error) {
+				c.Functions.MassRemovalPercent, err = whole(v, 0, 100)
+				return err
+			}},
+		{Key: "KERF_CONSOLIDATION_DRY_RUN", Default: "false", Values: "true, false", Scope: Function,
+			Meaning: "Consolidation says what it would do and changes nothing.",
+			parse: func(c *Config, v string) (err error) {
+				c.Functions.ConsolidationDryRun, err = oneOf(v, "false", "true")
 				return err
 			}},
 		{Key: "KERF_WORK", Default: "4000000", Values: "whole number from 1000 to 1000000000",

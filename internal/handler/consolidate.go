@@ -44,9 +44,6 @@ type Consolidation struct {
 	Sweep *Sweep
 	// Kick has the lifecycle function look at once.
 	Kick func(ctx context.Context) error
-	// MinSaving and MinSavingShare are as in disruption.Options.
-	MinSaving      snapshot.Price
-	MinSavingShare int64
 	// MassShare is the share of a pool, in percent, above which removals for a reason that is
 	// new to the pool wait for a person; 0 = never.
 	MassShare int
@@ -178,9 +175,9 @@ type consolidating struct {
 func (x *consolidating) now() time.Time { return x.h.Sweep.Now() }
 
 func (x *consolidating) options(base *plan.Plan) disruption.Options {
+	set := &x.w.snap.Settings
 	return disruption.Options{
-		Base: base, MinSaving: x.h.MinSaving, MinSavingShare: x.h.MinSavingShare,
-		CostPerNode: x.w.snap.Settings.CostPerNode, Resting: x.resting,
+		Base: base, MinSaving: set.MinSaving, MinSavingShare: set.MinSavingPercent * 10_000, CostPerNode: set.CostPerNode, Resting: x.resting,
 	}
 }
 

@@ -23,6 +23,11 @@ type Settings struct {
 	// OptionPriceCap is the most an option of a launch may cost, in percent of the
 	// chosen offer. KERF_OPTION_PRICE_CAP.
 	OptionPriceCap int64 `json:"optionPriceCap"`
+	// MinSaving is the least that a move which brings nodes has to save, in micro-dollars per
+	// hour, MinSavingPercent the same in percent of what the removed nodes cost.
+	// KERF_MIN_SAVING, KERF_MIN_SAVING_PERCENT.
+	MinSaving        int64 `json:"minSaving,omitempty"`
+	MinSavingPercent int64 `json:"minSavingPercent,omitempty"`
 	// Work is the packer's search budget in abstract steps; it bounds the time of a
 	// plan without a clock. KERF_WORK.
 	Work int64 `json:"work"`
@@ -36,6 +41,8 @@ func DefaultSettings() Settings {
 		VMMemoryOverhead: 75_000,
 		ReservedCapacity: true,
 		OptionPriceCap:   118,
+		MinSaving:        2_000,
+		MinSavingPercent: 5,
 		Work:             4_000_000,
 	}
 }

@@ -1,0 +1,22 @@
+// Command consolidation makes the cluster cheaper: a pass on each tick of its schedule, or
+// at once when it is invoked.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"kerf.sh/kerf/internal/app"
+)
+
+func main() {
+	f, err := app.ConsolidationFunction(context.Background(), os.Environ())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	lambda.StartHandlerFunc(f)
+}

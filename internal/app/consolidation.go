@@ -1,0 +1,69 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"kerf.sh/kerf/internal/handler"
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/telemetry/report"
+)
+
+// ConsolidationFunction builds the function consolidation from its environment. Whatever its
+// schedule sends is one pass; {"dryRun": true} answers with what one would do, as JSON.
+func ConsolidationFunction(ctx context.Context, environ []string) (Function, error) {
+	b, err := newBase(ctx, "consolidation", environ, stdout())
+	if err != nil {
+		return nil, err
+	}
+	if err := b.queues(); err != nil {
+		return nil, err
+	}
+	f := &consolidationFunction{acting: newActing(b)}
+	return b.invocation(f.invoke), nil
+}
+
+type consolidationFunction struct {
+	*acting
+	// sweep reads and launches; what it remembers of Events lives as long as the process.
+	sweep handler.Sweep
+}
+
+func (f *consolidationFunction) invoke(ctx context.Context, payload json.RawMessage, rep *report.Report) (any, error) {
+	var r sweepRequest
+	if len(bytes.TrimSpace(payload)) > 0 {
+		// A schedule sends an event of its own shape: only our own field is looked for.
+		if err := json.Unmarshal(payload, &r); err != nil {
+			return nil, fmt.Errorf(`read the payload: %w; {} does a pass, {"dryRun": true} says what it would do`, err)
+		}
+	}
+	look, err := f.lifecycle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &f.sweep
+	s.Memory, s.Cluster, s.Executor, s.Ticks = look.Memory, look.Cluster, look.Executor, sender(f.ticks)
+	s.Facts, s.ClusterName, s.Region, s.Interval, s.Instance = &f.facts, f.conf.Cluster, f.region, f.conf.Functions.SweepInterval, f.name
+	s.Now, s.Wait, s.Log = f.now, pause, f.tel.Log
+	h := &handler.Consolidation{Sweep: s, Kick: look.Kick, MassShare: int(f.conf.Functions.MassRemovalPercent), DryRun: f.conf.Functions.ConsolidationDryRun || r.DryRun}
+	begun := f.now()
+	got, err := h.Handle(ctx)
+	if got == nil {
+		return nil, err
+	}
+	rep.Add(report.PassSeconds, f.now().Sub(begun).Seconds())
+	for key, v := range map[string]any{
+		"outcome": got.Outcome, "detail": got.Detail, "planId": got.PlanID, "nodes": got.Nodes, "moves": got.Moves, "proposed": got.Proposed, "begun": got.Begun,
+		"removed": got.Removed, "rolledBack": got.Back, "held": got.Held, "open": got.Open, "warnings": got.Warnings,
+		"pricePerHourNow": got.Savings.Now, "pricePerHourAfter": got.Savings.After,
+	} {
+		rep.Say(key, v)
+	}
+	if err != nil || got.Plan == nil {
+		return got, err
+	}
+	out, err := plan.JSON(got.Plan, false)
+	return json.RawMessage(bytes.TrimSpace(out)), err
+}
