@@ -51,10 +51,7 @@ func (g *group) req(c int) []int64 { return g.need[c*g.d : (c+1)*g.d] }
 // prune keeps the bins that no other bin beats in price and every dimension. What
 // is left is sorted by price, then by template and type.
 func (g *group) prune() {
-	order := make([]int, len(g.bins))
-	for i := range order {
-		order[i] = i
-	}
+	order := make([]binOrder, len(g.bins))
 	sum := func(i int) float64 { // a tie-break that puts the larger one first
 		s := 0.0
 		for r, v := range g.cap(i) {
@@ -64,18 +61,15 @@ func (g *group) prune() {
 		}
 		return s
 	}
-	sums := make([]float64, len(g.bins))
-	for i := range sums {
-		sums[i] = sum(i)
+	for i := range order {
+		b := &g.bins[i]
+		order[i] = binOrder{b.price, sum(i), b.template, b.typ, i}
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		x, y := &g.bins[a], &g.bins[b]
-		return cmp.Or(cmp.Compare(x.price, y.price), cmp.Compare(sums[b], sums[a]),
-			cmp.Compare(x.template, y.template), cmp.Compare(x.typ, y.typ))
-	})
+	slices.SortFunc(order, binOrder.compare)
 	var bins []bin
 	var caps, prices []int64
-	for _, i := range order {
+	for _, at := range order {
+		i := at.at
 		c := g.cap(i)
 		beaten := false
 		for k := 0; k < len(bins) && !beaten; k++ {
@@ -89,6 +83,20 @@ func (g *group) prune() {
 	}
 	g.bins, g.caps, g.prices = bins, caps, prices
 	g.tops = nil
+}
+
+// binOrder is what bins are sorted by, and their place.
+type binOrder struct {
+	price             int64
+	sum               float64
+	template, typ, at int
+}
+
+func (a binOrder) compare(b binOrder) int {
+	if a.price != b.price { // nearly always
+		return cmp.Compare(a.price, b.price)
+	}
+	return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(a.template, b.template), cmp.Compare(a.typ, b.typ))
 }
 
 // admits reports whether a admits every class that b does.

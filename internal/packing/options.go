@@ -1,6 +1,9 @@
 package packing
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // maxOptionTypes is how many types one launch may offer (EC2 takes 60 in practice).
 const maxOptionTypes = 60
@@ -47,10 +50,17 @@ func (s *solver) optionCeiling(bounds []Bound) int64 {
 // the contents and that costs little more than the chosen one.
 func (s *solver) options(n *pnode, l *Launch) {
 	tm := &s.p.Templates[n.template]
-	var all []int
+	types := NewBitset(len(tm.Types)) // those that would do
+	size := 0
+	for i := range tm.Types {
+		if t := &tm.Types[i]; (!t.Exotic || tm.Types[n.typ].Exotic) && covers(t.Alloc, n.use) && s.limitsAllow(n, t) {
+			types.Set(i)
+			size++
+		}
+	}
+	all := make([]int, 0, size*(len(tm.Offers)/len(tm.Types)+1))
 	for _, o := range s.ranked(n.template) {
-		t := &tm.Types[tm.Offers[o].Type]
-		if n.offers.Has(o) && s.countLeft(n, o) && (!t.Exotic || tm.Types[n.typ].Exotic) && covers(t.Alloc, n.use) && s.limitsAllow(n, t) {
+		if types.Has(tm.Offers[o].Type) && n.offers.Has(o) && s.countLeft(n, o) {
 			all = append(all, o)
 		}
 	}
@@ -59,16 +69,19 @@ func (s *solver) options(n *pnode, l *Launch) {
 	if s.ceiling > 0 {
 		top = tm.Offers[l.Chosen].Price * s.ceiling / 1000
 	}
-	types := map[int]bool{}
+	taken, takenTypes := NewBitset(len(tm.Types)), 0
 	for _, o := range all {
 		of := &tm.Offers[o]
 		if of.Price > top && len(tm.MinValues) == 0 && of.Rank == tm.Offers[l.Chosen].Rank {
 			break
 		}
-		if of.Price > top || (!types[of.Type] && len(types) == maxOptionTypes) {
+		if of.Price > top || (!taken.Has(of.Type) && takenTypes == maxOptionTypes) {
 			continue
 		}
-		types[of.Type] = true
+		if !taken.Has(of.Type) {
+			taken.Set(of.Type)
+			takenTypes++
+		}
 		l.Options = append(l.Options, o)
 	}
 	l.Options = s.forMinValues(tm, all, l.Options)
@@ -84,13 +97,29 @@ func (s *solver) options(n *pnode, l *Launch) {
 type variety struct{ types, families, zones int }
 
 func varietyOf(tm *Template, offers []int, capacity string) variety {
-	types, families, zones := map[int]bool{}, map[string]bool{}, map[string]bool{}
+	var v variety
+	types, families := NewBitset(len(tm.Types)), map[string]bool{}
+	var markets []*Market // few
+	var zones []string
 	for _, o := range offers {
-		if of := &tm.Offers[o]; of.Capacity == capacity {
-			types[of.Type], families[tm.Types[of.Type].Family], zones[of.Zone] = true, true, true
+		of := &tm.Offers[o]
+		if of.Capacity != capacity {
+			continue
+		}
+		if !types.Has(of.Type) {
+			types.Set(of.Type)
+			v.types++
+			families[tm.Types[of.Type].Family] = true
+		}
+		if !slices.Contains(markets, of.Market) {
+			markets = append(markets, of.Market)
+			if !slices.Contains(zones, of.Zone) {
+				zones = append(zones, of.Zone)
+			}
 		}
 	}
-	return variety{len(types), len(families), len(zones)}
+	v.families, v.zones = len(families), len(zones)
+	return v
 }
 
 // limited says why a launch offers less than is wanted, as far as it is not reserved:

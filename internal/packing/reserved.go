@@ -150,7 +150,7 @@ func (s *solver) reservedBins(sg *sig, w int32) []bin {
 		}
 		for o := range tm.Offers {
 			of := &tm.Offers[o]
-			if of.Count > s.reserved[s.reservation(t, o)] && sg.offers[t].Has(o) && s.withinLimits(tm.Pool, tm.Types[of.Type].Capacity) {
+			if of.Count > 0 && of.Count > s.reserved[s.reservation(t, o)] && sg.offers[t].Has(o) && s.withinLimits(tm.Pool, tm.Types[of.Type].Capacity) {
 				out = append(out, bin{template: t, typ: of.Type, offer: o, price: of.Price + s.p.CostPerNode, book: tm.Types[of.Type].Capacity})
 			}
 		}

@@ -81,29 +81,56 @@ func (s *solver) ranked(t int) []int {
 }
 
 // rankOffers sorts offers as compareOffers does. Offers come sorted by type, zone and
-// capacity type, so rank, price and place make one number, which sorts ten times
-// quicker; where they do not fit one, it sorts the slow way.
+// capacity type, so only rank and price are left, which make one number, and numbers sort
+// digit by digit; where they do not fit one, it sorts the slow way.
 func rankOffers(tm *Template) []int {
-	const placeBits, priceBits = 20, 36
+	const priceBits = 40
 	out := make([]int, len(tm.Offers))
+	for o := range out {
+		out[o] = o
+	}
+	if len(out) == 0 {
+		return out
+	}
 	keys := make([]uint64, len(tm.Offers))
+	most := uint64(0)
 	for o := range tm.Offers {
 		of := &tm.Offers[o]
-		out[o] = o
-		keys[o] = uint64(of.Rank)<<(placeBits+priceBits) | uint64(of.Price)<<placeBits | uint64(o)
-		if of.Rank < 0 || of.Price < 0 || of.Price >= 1<<priceBits || o >= 1<<placeBits || (o > 0 && tm.Offers[o-1].Type > of.Type) {
-			for o := range out {
-				out[o] = o
-			}
+		keys[o] = uint64(of.Rank)<<priceBits | uint64(of.Price)
+		most = max(most, keys[o])
+		if of.Rank < 0 || of.Price < 0 || of.Price >= 1<<priceBits || (o > 0 && tm.Offers[o-1].Type > of.Type) {
 			slices.SortFunc(out, func(a, b int) int { return compareOffers(tm, a, b) })
 			return out
 		}
 	}
-	slices.Sort(keys)
-	for i, k := range keys {
-		out[i] = int(k & (1<<placeBits - 1))
+	// All ranks are alike where nothing is reserved: then they are no digits.
+	if low := slices.Min(keys); low>>priceBits == most>>priceBits {
+		most &= 1<<priceBits - 1
 	}
-	return out
+	return sortByDigits(out, keys, most)
+}
+
+// sortByDigits sorts places by their keys, equal ones in the order that they have; most
+// is the largest value of the digits that differ.
+func sortByDigits(places []int, keys []uint64, most uint64) []int {
+	const digit = 11
+	other := make([]int, len(places))
+	for shift := 0; most>>shift > 0; shift += digit {
+		var ends [1<<digit + 1]int32
+		for _, k := range keys {
+			ends[k>>shift&(1<<digit-1)+1]++
+		}
+		for i := 1; i < len(ends); i++ {
+			ends[i] += ends[i-1]
+		}
+		for _, p := range places {
+			at := &ends[keys[p]>>shift&(1<<digit-1)]
+			other[*at] = p
+			*at++
+		}
+		places, other = other, places
+	}
+	return places
 }
 
 // forMinValues adds the cheapest types that minValues still needs, beyond the price
