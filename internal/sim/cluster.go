@@ -13,6 +13,7 @@ import (
 type cluster struct {
 	w        *World
 	version  int64
+	changes  map[string]int // by kind
 	removers []objects
 
 	pods    *kind[snapshot.Pod]
@@ -45,7 +46,7 @@ type class struct {
 }
 
 func newCluster(w *World) *cluster {
-	c := &cluster{w: w, events: map[string]api.Event{}, dice: newDice(w.Seed, "cluster"), machines: map[string]*machine{}}
+	c := &cluster{w: w, changes: map[string]int{}, events: map[string]api.Event{}, dice: newDice(w.Seed, "cluster"), machines: map[string]*machine{}}
 	c.pods = newKind(c, "Pod", func(i *item[snapshot.Pod]) {
 		i.v.UID, i.v.Created, i.v.Deleting = i.uid, i.created, i.deleting
 	})

@@ -2,9 +2,9 @@ package sim
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,19 +163,24 @@ func (m costly) PendingPods(ctx context.Context) ([]snapshot.Pod, error) {
 	return m.Cluster.PendingPods(ctx)
 }
 
-// stale plans on another snapshot than it keeps.
-type stale struct{ handler.Cluster }
+// forgetPod keeps a snapshot without one of its pods.
+func forgetPod(s *snapshot.Snapshot) *snapshot.Snapshot {
+	out := s.Fork()
+	out.Pods = slices.DeleteFunc(out.Pods, func(p snapshot.Pod) bool { return p.Name == s.Pods[0].Name })
+	return out
+}
 
-func (m stale) Read(ctx context.Context, now time.Time) (*snapshot.Snapshot, []plan.Warning, error) {
-	s, w, err := m.Cluster.Read(ctx, now)
-	if s != nil {
-		s.Pods = slices.Clone(s.Pods)
-		for i := range s.Pods {
-			s.Pods[i].Labels = maps.Clone(s.Pods[i].Labels)
-			s.Pods[i].Labels["hidden"] = "\xff" // not kept by JSON as it is
+// sleepy is a script that freezes the first planner which is about to commit for longer than
+// its lease: another one takes that meanwhile.
+func sleepy() func(bound) (trouble, bool) {
+	done := false
+	return func(b bound) (trouble, bool) {
+		if done || b.Op != "TransactWriteItems" || !strings.HasPrefix(b.Proc, "sweep") || !strings.Contains(b.Object, "NODES/") {
+			return trouble{}, false
 		}
+		done = true
+		return trouble{what: freezeBefore, wait: 5 * time.Minute}, true
 	}
-	return s, w, err
 }
 
 // liar never says that a NodeClaim is Ready.
@@ -205,7 +210,9 @@ var mutants = []struct {
 	{"limits are not looked at", []string{"Limits"}, func() *Mutant {
 		return &Mutant{Memory: func(m handler.Memory) handler.Memory { return noLimits{m} }, Cluster: func(c handler.Cluster) handler.Cluster { return blindLimits{c} }}
 	}},
-	{"the fence is not checked", []string{"Fence"}, func() *Mutant { return &Mutant{Table: func(t ledger.Table) ledger.Table { return unfenced{t} }} }},
+	{"the fence is not checked", []string{"Fence"}, func() *Mutant {
+		return &Mutant{Table: func(t ledger.Table) ledger.Table { return unfenced{t} }, Script: sleepy()}
+	}},
 	{"finalizers are dropped", []string{"ReleasedTooEarly", "ClaimsTell"}, func() *Mutant {
 		return &Mutant{Cluster: func(c handler.Cluster) handler.Cluster { return noFinalizer{c} }}
 	}},
@@ -220,7 +227,7 @@ var mutants = []struct {
 	{"nothing is ever terminated", []string{"NoLeak", "Settles"}, func() *Mutant { return &Mutant{Cloud: func(c execute.Cloud) execute.Cloud { return deaf{c} }} }},
 	{"an instance of each answer is forgotten", []string{"NoLeak", "ClosedLeavesNothing", "EndsAGoodNode", "OneIntentOneInstance"}, func() *Mutant { return &Mutant{Cloud: func(c execute.Cloud) execute.Cloud { return forgetful{c} }} }},
 	{"an idle tick looks at nodes", []string{"IdleTick"}, func() *Mutant { return &Mutant{Cluster: func(c handler.Cluster) handler.Cluster { return costly{c} }} }},
-	{"the snapshot that is kept is another", []string{"SamePlan"}, func() *Mutant { return &Mutant{Cluster: func(c handler.Cluster) handler.Cluster { return stale{c} }} }},
+	{"the snapshot that is kept is another", []string{"SamePlan"}, func() *Mutant { return &Mutant{Journal: forgetPod} }},
 	{"NodeClaims lie", []string{"ClaimsTell"}, func() *Mutant { return &Mutant{Cluster: func(c handler.Cluster) handler.Cluster { return liar{c} }} }},
 }
 

@@ -83,6 +83,7 @@ func (k *kind[T]) create(key string, v T, owners []api.Owner, finalizers ...stri
 func (k *kind[T]) touch(it *item[T]) {
 	k.c.version++
 	it.version = k.c.version
+	k.c.changes[k.name]++
 	k.set(it)
 	k.c.changed(k.name, it.key)
 }
@@ -106,6 +107,7 @@ func (k *kind[T]) remove(it *item[T]) {
 	delete(k.by, it.key)
 	k.keys = nil
 	k.c.version++
+	k.c.changes[k.name]++
 	k.c.w.tracef("%s %s is gone", k.name, it.key)
 	k.c.changed(k.name, it.key)
 	k.c.orphaned(it.uid)

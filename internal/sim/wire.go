@@ -32,6 +32,10 @@ type Mutant struct {
 	Cluster func(handler.Cluster) handler.Cluster
 	Cloud   func(execute.Cloud) execute.Cloud
 	Table   func(ledger.Table) ledger.Table
+	// Journal changes the snapshot that is kept.
+	Journal func(*snapshot.Snapshot) *snapshot.Snapshot
+	// Script decides what happens to calls.
+	Script func(bound) (trouble, bool)
 }
 
 // interval is that of ticks.
@@ -42,6 +46,9 @@ const interval = 10 * time.Second
 func (w *World) wire(m *Mutant) {
 	if m == nil {
 		m = &Mutant{}
+	}
+	if m.Script != nil {
+		w.Script = m.Script
 	}
 	kube, mail, lambda := newKubeService(w), newSQSService(w), newLambdaService(w)
 	function := func(name string, timeout time.Duration, concurrency int, begin func(*parts) func(context.Context, json.RawMessage) (any, error)) *function {
@@ -316,6 +323,9 @@ func (m *market) Priced(c *catalog.Catalog, onDemand map[string]int64, spot map[
 // journal keeps what a pass was decided on, and holds it against what the plan program
 // makes of it.
 func (p *parts) journal(_ context.Context, s *snapshot.Snapshot, c *catalog.Catalog, made *plan.Plan) (string, error) {
+	if p.m.Journal != nil {
+		s = p.m.Journal(s)
+	}
 	p.w.checks.planned(s, c, made)
 	return "plan/" + made.ID, nil
 }
