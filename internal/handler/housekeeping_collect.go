@@ -103,6 +103,9 @@ func (h *Housekeeping) ownerless(ctx context.Context, candidates []*launch.Descr
 		return nil, true
 	}
 	s, err := h.Cluster.Some(ctx, "NodeClaim", "Node", "NodePool")
+	if err == nil {
+		err = whole(s)
+	}
 	if err != nil {
 		rep.Incomplete = append(rep.Incomplete, "read nodeclaims and nodes: "+err.Error())
 		return nil, false
@@ -151,6 +154,9 @@ func (h *Housekeeping) strangers(ctx context.Context, f *found, rep *Housekeepin
 		return nil // what stands behind them is not known
 	}
 	s, err := h.Cluster.Some(ctx, "NodeClaim", "Node", "NodePool")
+	if err == nil {
+		err = whole(s)
+	}
 	if err != nil {
 		rep.Incomplete = append(rep.Incomplete, "read nodeclaims and nodes: "+err.Error())
 		return nil

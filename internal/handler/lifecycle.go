@@ -233,8 +233,12 @@ func (h *Lifecycle) run(ctx context.Context, c *chain) (rep LifecycleReport, err
 	rep.InFlight = len(flying)
 	look.read(ctx, flying)
 	rep.Incomplete = look.incomplete
+	again := h.open(ctx, records, flying, look, &rep)
 	after, err := h.advance(ctx, flying, look, &rep)
 	rep.Next = h.next(after, due, rep.Left > 0)
+	if soon := h.Now().Add(pollOpening); again && (rep.Next.IsZero() || rep.Next.After(soon)) {
+		rep.Next = soon
+	}
 	if errors.Is(err, api.ErrUnauthorized) {
 		return rep, err
 	}

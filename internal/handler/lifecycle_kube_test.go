@@ -114,6 +114,17 @@ func (k *lifeKube) PendingPods(context.Context) ([]snapshot.Pod, error) {
 	return k.podsOn(""), nil
 }
 
+func (k *lifeKube) PendingVersions(context.Context) (map[string]uint64, error) {
+	if err := k.ask("list", "Pod", "versions"); err != nil {
+		return nil, err
+	}
+	out := map[string]uint64{}
+	for i, p := range k.podsOn("") {
+		out[p.UID] = uint64(i + 1)
+	}
+	return out, nil
+}
+
 func (k *lifeKube) PodsOn(_ context.Context, node string) ([]snapshot.Pod, error) {
 	if err := k.ask("list", "Pod", node); err != nil {
 		return nil, err
@@ -219,6 +230,8 @@ func (k *lifeKube) Some(_ context.Context, kinds ...string) (*snapshot.Snapshot,
 			for _, name := range slices.Sorted(maps.Keys(k.nodes)) {
 				out.Nodes = append(out.Nodes, k.snapshotNode(k.nodes[name]))
 			}
+		case "Pod":
+			out.Pods = slices.Clone(k.pods)
 		case "VolumeAttachment":
 			out.Attachments = slices.Clone(k.rest.Attachments)
 		case "PersistentVolumeClaim":

@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,23 +13,30 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// openingAnnotation marks a Node that is cordoned until its pods are nominated, with the
-// time: a cordon of a person is not ours to lift.
-const openingAnnotation = "kerf.sh/opening"
-
-// shutAtMost is how long a Node stays cordoned because its pods cannot be nominated.
-const shutAtMost = 30 * time.Second
+const (
+	// openingAnnotation marks a Node that is cordoned until its pods are nominated, with the
+	// time: a cordon of a person is not ours to lift.
+	openingAnnotation = "kerf.sh/opening"
+	// shutAtMost is how long a Node stays cordoned because its pods cannot be nominated.
+	shutAtMost = 30 * time.Second
+	// shutAtLeast is how long a Node stays cordoned for the pods of DaemonSets to be bound.
+	shutAtLeast = 3 * time.Second
+	// pollOpening is when nodes that are about to take their pods are looked at again.
+	pollOpening = 2 * time.Second
+	// hostname is the label that every Node has for itself.
+	hostname = "kubernetes.io/hostname"
+)
 
 // opening cordons a Node that registers and was made for pods, in the same write that takes
 // the unregistered taint off: the pods of DaemonSets come, others wait for their nomination
 // (docs/adr/0005).
 func opening(now time.Time) func(s *execute.Stepped, e lifecycle.PatchNode, change *api.NodeChange) {
 	return func(s *execute.Stepped, e lifecycle.PatchNode, change *api.NodeChange) {
-		n := nodeNamed(s, e.Node)
-		if n == nil || e.Labels[lifecycle.LabelRegistered] != "true" || n.Labels[lifecycle.LabelRegistered] == "true" {
+		i := slices.IndexFunc(s.Nodes, func(n lifecycle.Node) bool { return n.Name == e.Node })
+		if i < 0 || e.Labels[lifecycle.LabelRegistered] != "true" || s.Nodes[i].Labels[lifecycle.LabelRegistered] == "true" {
 			return
 		}
-		if len(s.Was.Nominated) == 0 || n.Unschedulable {
+		if len(s.Was.Nominated) == 0 || s.Nodes[i].Unschedulable {
 			return
 		}
 		yes := true
@@ -41,51 +49,230 @@ func opening(now time.Time) func(s *execute.Stepped, e lifecycle.PatchNode, chan
 	}
 }
 
-func nodeNamed(s *execute.Stepped, name string) *lifecycle.Node {
-	for i := range s.Nodes {
-		if s.Nodes[i].Name == name {
-			return &s.Nodes[i]
+// shut reports whether a Node is cordoned by us.
+func shut(n *snapshot.Node) bool { return n.Annotations[openingAnnotation] != "" }
+
+// open lets the nodes that are ready take the pods of their plan, in the order and as
+// lifecycle.Opening says. It brings flying up to date, and reports whether it has to be
+// called again soon. What it cannot read or write leaves nodes shut, but not for long.
+func (h *Lifecycle) open(ctx context.Context, records, flying []lifecycle.Record, look *look, rep *LifecycleReport) (again bool) {
+	w := &opener{h: h, look: look, rep: rep, nodes: map[string]*snapshot.Node{}, of: map[string]*lifecycle.Record{}}
+	current := map[string]*lifecycle.Record{}
+	for i := range flying {
+		current[flying[i].Claim] = &flying[i]
+	}
+	for i := range records {
+		r := &records[i]
+		if f := current[r.Claim]; f != nil {
+			r = f
+		}
+		w.add(r)
+	}
+	if !w.some {
+		return false
+	}
+	if err := w.read(ctx); err != nil {
+		rep.Problems = append(rep.Problems, "read pods for nodes that open: "+err.Error())
+		w.openLate(ctx, nil)
+		return true
+	}
+	step := w.o.Open(look.now)
+	w.exchange(ctx, step.Pods)
+	failed := w.claim(ctx, step.Claims)
+	w.openLate(ctx, failed)
+	for _, name := range step.Open {
+		if !failed[name] {
+			w.lift(ctx, name)
+		}
+	}
+	return len(step.Done) < w.active
+}
+
+// opener is one step of opening.
+type opener struct {
+	h     *Lifecycle
+	look  *look
+	rep   *LifecycleReport
+	o     lifecycle.Opening
+	nodes map[string]*snapshot.Node    // that are shut, by name
+	of    map[string]*lifecycle.Record // by name of the node of the opening
+	some  bool                         // a node is shut, or open and not done
+	// active counts those.
+	active int
+}
+
+// add puts the node of a record to the opening, if it takes part in it.
+func (w *opener) add(r *lifecycle.Record) {
+	if len(r.Nominated) == 0 || !r.Phase.Live() || r.Doomed != nil || r.Phase.Before(lifecycle.Launching) {
+		return
+	}
+	now := w.look.now
+	n := lifecycle.OpeningNode{Name: r.Claim, Since: r.Created, Pods: r.Nominated}
+	switch r.Phase {
+	case lifecycle.Initialized:
+		if age(r.InitializedAt, now) >= lifecycle.ClaimMost {
+			return
+		}
+		n.Name, n.State, n.Since, n.Labels = r.Node, lifecycle.NodeOpen, r.InitializedAt, w.labels(r)
+	case lifecycle.Registered:
+		seen := w.look.byInstance[r.Instance.ID]
+		if len(seen) != 1 {
+			return
+		}
+		node := &seen[0]
+		n.Name, n.Labels, n.Since = node.Name, node.Labels, r.RegisteredAt
+		ready := opens(r, node)
+		switch c := snapshot.FindCondition(node.Conditions, "Ready"); {
+		case !shut(node) && node.Unschedulable:
+			return // a person keeps it shut
+		case !ready || age(r.RegisteredAt, now) < shutAtLeast:
+		case shut(node):
+			n.State = lifecycle.NodeShut
+			if c.Since.After(n.Since) {
+				n.Since = c.Since
+			}
+		default:
+			n.State = lifecycle.NodeOpen
+			if c.Since.After(n.Since) {
+				n.Since = c.Since
+			}
+		}
+		if shut(node) {
+			w.nodes[node.Name] = node
+		}
+	}
+	if n.State != lifecycle.NodeComing {
+		w.some = true
+		w.active++
+	}
+	w.of[n.Name] = r
+	w.o.Nodes = append(w.o.Nodes, n)
+}
+
+// labels are those of the Node of a record, as far as they are known without it.
+func (w *opener) labels(r *lifecycle.Record) map[string]string {
+	if seen := w.look.byInstance[r.Instance.ID]; len(seen) == 1 {
+		return seen[0].Labels
+	}
+	out := r.NodeClaim().Labels
+	out[hostname] = r.Node
+	return out
+}
+
+// read reads the pods that wait, in the scheduler's order. Where they have to be spread over
+// zones, all pods and Nodes are read: those that run count.
+func (w *opener) read(ctx context.Context) error {
+	pods, err := w.h.Cluster.PendingPods(ctx)
+	if err != nil {
+		return err
+	}
+	versions, err := w.h.Cluster.PendingVersions(ctx)
+	if err != nil {
+		return err
+	}
+	ours := map[string]bool{}
+	for i := range w.o.Nodes {
+		for _, p := range w.o.Nodes[i].Pods {
+			ours[p.UID] = true
+		}
+	}
+	spread := slices.ContainsFunc(pods, func(p snapshot.Pod) bool {
+		return ours[p.UID] && slices.ContainsFunc(p.Spec.Spread, func(t snapshot.TopologySpread) bool {
+			return t.WhenUnsatisfiable == "DoNotSchedule" && t.TopologyKey != hostname
+		})
+	})
+	if spread {
+		s, err := w.h.Cluster.Some(ctx, "Pod", "Node")
+		if err != nil {
+			return err
+		}
+		pods = s.Pods
+		w.o.Labels = map[string]map[string]string{}
+		for i := range s.Nodes {
+			w.o.Labels[s.Nodes[i].Name] = s.Nodes[i].Labels
+		}
+	}
+	for i := range pods {
+		if spread || ours[pods[i].UID] {
+			w.o.Pods = append(w.o.Pods, lifecycle.OpeningPod{Pod: &pods[i], Version: versions[pods[i].UID]})
 		}
 	}
 	return nil
 }
 
-// openAll opens the Nodes that are ready for their pods, one after the other: the pods that
-// still wait are nominated, then the cordon is lifted. It returns the claims whose Node is
-// still shut and whose step has to wait for that: a Node that counts as initialized is not
-// looked at any more.
-func (h *Lifecycle) openAll(ctx context.Context, steps []execute.Stepped, now time.Time, rep *LifecycleReport) map[string]bool {
-	shut := map[string]bool{}
-	for i := range steps {
-		s := &steps[i]
-		if s.Was.Phase != lifecycle.Registered || len(s.Nodes) != 1 {
+// exchange writes down which pods are now meant for which nodes, where pods that are alike
+// have changed places.
+func (w *opener) exchange(ctx context.Context, pods map[string][]lifecycle.Pod) {
+	for _, name := range sortedKeys(pods) {
+		r := w.of[name]
+		if r == nil {
 			continue
 		}
-		n := &s.Nodes[0]
-		if n.Annotations[openingAnnotation] == "" || !opens(&s.Was, n) {
-			continue
+		next := *r
+		next.Nominated = nil
+		for _, p := range pods[name] {
+			if p.At.IsZero() {
+				p.Since, p.At = w.look.now, w.look.now
+			}
+			next.Nominated = append(next.Nominated, p)
 		}
-		err := h.nominate(ctx, &s.Was, n.Name)
+		saved, err := w.h.Memory.Save(ctx, lifecycle.Change{Was: *r, Next: next})
 		if err != nil {
-			rep.Problems = append(rep.Problems, fmt.Sprintf("nodeclaim %s: %v", s.Was.Claim, err))
-		}
-		// The pods may also come without: a node that stays shut is worse.
-		since, perr := time.Parse(time.RFC3339, n.Annotations[openingAnnotation])
-		if err != nil && perr == nil && age(since, now) < shutAtMost {
-			shut[s.Was.Claim] = true
+			w.rep.Problems = append(w.rep.Problems, fmt.Sprintf("nodeclaim %s: other pods for it: %v", r.Claim, err))
 			continue
 		}
-		if err := h.uncordon(ctx, n.Name, n.UID); err != nil {
-			rep.Problems = append(rep.Problems, fmt.Sprintf("nodeclaim %s: %v", s.Was.Claim, err))
-			shut[s.Was.Claim] = true
+		*r = saved[0]
+	}
+}
+
+// claim tells kube-scheduler which node pods are meant for, and returns the nodes for which
+// that failed.
+func (w *opener) claim(ctx context.Context, claims []lifecycle.Claim) map[string]bool {
+	failed := map[string]bool{}
+	var mu sync.Mutex
+	w.h.each(len(claims), func(i int) {
+		c := claims[i]
+		_, err := w.h.Cluster.Nominate(ctx, api.PodName{Namespace: c.Pod.Namespace, Name: c.Pod.Name, UID: c.Pod.UID}, c.Node)
+		if err == nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		failed[c.Node] = true
+		w.rep.Problems = append(w.rep.Problems, fmt.Sprintf("nominate pod %s/%s to node %s: %v", c.Pod.Namespace, c.Pod.Name, c.Node, err))
+	})
+	slices.Sort(w.rep.Problems)
+	return failed
+}
+
+// openLate opens nodes that are ready and have been shut for too long because something
+// about their pods fails: pods may also come without, and a node that stays shut is worse.
+func (w *opener) openLate(ctx context.Context, failed map[string]bool) {
+	for i := range w.o.Nodes {
+		n := &w.o.Nodes[i]
+		if n.State == lifecycle.NodeShut && (failed == nil || failed[n.Name]) && age(n.Since, w.look.now) >= shutAtMost {
+			w.lift(ctx, n.Name)
 		}
 	}
-	return shut
+}
+
+// lift takes our cordon off a Node.
+func (w *opener) lift(ctx context.Context, name string) {
+	n := w.nodes[name]
+	if n == nil {
+		return
+	}
+	if err := w.h.uncordon(ctx, name, n.UID); err != nil {
+		w.rep.Problems = append(w.rep.Problems, err.Error())
+		return
+	}
+	delete(n.Annotations, openingAnnotation) // what follows in this run sees it open
+	n.Unschedulable = false
 }
 
 // opens reports whether pods may come: the Node is Ready and no taint is left that goes by
 // itself.
-func opens(r *lifecycle.Record, n *lifecycle.Node) bool {
+func opens(r *lifecycle.Record, n *snapshot.Node) bool {
 	if c := snapshot.FindCondition(n.Conditions, "Ready"); c == nil || c.Status != "True" {
 		return false
 	}
@@ -93,30 +280,11 @@ func opens(r *lifecycle.Record, n *lifecycle.Node) bool {
 		if lifecycle.Ephemeral(t) {
 			return false
 		}
-		for _, s := range r.Spec.StartupTaints {
-			if s.Key == t.Key && s.Effect == t.Effect {
-				return false
-			}
+		if slices.ContainsFunc(r.Spec.StartupTaints, func(s snapshot.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect }) {
+			return false
 		}
 	}
 	return true
-}
-
-// nominate tells kube-scheduler which node the pods of a record are meant for, those that
-// still wait.
-func (h *Lifecycle) nominate(ctx context.Context, r *lifecycle.Record, name string) error {
-	var mu sync.Mutex
-	var failed error
-	h.each(len(r.Nominated), func(i int) {
-		p := r.Nominated[i]
-		_, err := h.Cluster.Nominate(ctx, api.PodName{Namespace: p.Namespace, Name: p.Name, UID: p.UID}, name)
-		if err != nil {
-			mu.Lock()
-			failed = fmt.Errorf("nominate pod %s/%s to node %s: %w", p.Namespace, p.Name, name, err)
-			mu.Unlock()
-		}
-	})
-	return failed
 }
 
 func (h *Lifecycle) uncordon(ctx context.Context, name, uid string) error {

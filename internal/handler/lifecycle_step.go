@@ -29,17 +29,16 @@ func (h *Lifecycle) advance(ctx context.Context, records []lifecycle.Record, loo
 			after = append(after, some...)
 			continue
 		}
-		steps := make([]execute.Stepped, len(some))
+		var steps []execute.Stepped
 		for i := range some {
-			steps[i] = h.step(&some[i], look)
-		}
-		shut := h.openAll(ctx, steps, look.now, rep)
-		steps = slices.DeleteFunc(steps, func(s execute.Stepped) bool {
-			if shut[s.Was.Claim] {
+			s := h.step(&some[i], look)
+			// One that is still shut waits: a Node that counts as initialized is looked at no more.
+			if s.Step.Record.Phase == lifecycle.Initialized && s.Was.Phase != lifecycle.Initialized && len(s.Nodes) == 1 && shut(&s.Nodes[0].Node) {
 				after = append(after, s.Was)
+				continue
 			}
-			return shut[s.Was.Claim]
-		})
+			steps = append(steps, s)
+		}
 		applied, err := h.Executor.Apply(ctx, steps, around)
 		for i := range applied {
 			after = append(after, applied[i].Record)

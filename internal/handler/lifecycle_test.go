@@ -113,6 +113,59 @@ func TestNominationRefused(t *testing.T) {
 	}
 }
 
+// TestOpenTogether: nodes whose pods are spread over zones open together: the one that is
+// ready waits for the other, but not for ever.
+func TestOpenTogether(t *testing.T) {
+	for _, late := range []time.Duration{15 * time.Second, 5 * time.Minute} {
+		w := newLifeWorld(t)
+		w.launch(2)
+		for i := range w.kube.pods {
+			p := &w.kube.pods[i]
+			p.Owner = &snapshot.Owner{Kind: "ReplicaSet", Name: "p", UID: "rs"}
+			p.Spec.Spread = []snapshot.TopologySpread{{MaxSkew: 1, TopologyKey: "topology.kubernetes.io/zone", WhenUnsatisfiable: "DoNotSchedule", Selector: &snapshot.LabelSelector{MatchLabels: p.Labels}}}
+		}
+		slow := w.record(1)
+		w.late = map[string]time.Duration{slow.Instance.ID: late}
+		opened := map[string]time.Time{}
+		for range 420 {
+			w.pass(time.Second)
+			for name, o := range w.kube.nodes {
+				if _, ok := opened[name]; !ok && o.meta.Labels["karpenter.sh/registered"] != "" && !o.node.Unschedulable {
+					opened[name] = w.now
+				}
+			}
+		}
+		first, second := opened["node-"+w.record(0).Instance.ID], opened["node-"+slow.Instance.ID]
+		if first.IsZero() || second.IsZero() {
+			t.Fatalf("%s late: opened %v", late, opened)
+		}
+		apart := second.Sub(first)
+		if late < time.Minute && apart > 3*time.Second || late > time.Minute && apart < 3*time.Minute {
+			t.Errorf("%s late: they open %s apart", late, apart)
+		}
+		w.want("in the end", twoInUse, 2)
+	}
+}
+
+// TestClaimedAgain: a pod that did not get its place is claimed again.
+func TestClaimedAgain(t *testing.T) {
+	w := newLifeWorld(t)
+	w.launch(1)
+	lost := 0
+	for range 90 {
+		w.now = w.now.Add(time.Second)
+		w.deliver()
+		if p := &w.kube.pods[0]; p.NominatedNode != "" && lost < 2 {
+			p.NominatedNode = "" // kube-scheduler found no room in that attempt
+			lost++
+		}
+		w.kubelets()
+	}
+	if lost != 2 || len(w.kube.nominated) != 3 || w.kube.pods[0].NodeName == "" {
+		t.Errorf("lost %d times, nominated %v, pod on %q", lost, w.kube.nominated, w.kube.pods[0].NodeName)
+	}
+}
+
 // TestCordonOfAPerson: a cordon that is not ours is not lifted.
 func TestCordonOfAPerson(t *testing.T) {
 	w := newLifeWorld(t)

@@ -55,8 +55,9 @@ type lifeWorld struct {
 	// never join, by instance.
 	joins, ready time.Duration
 	never        map[string]bool
-	taints       []snapshot.Taint // that nodes join with, beside unregistered
-	unlabelled   bool             // nodes join without labels of ours
+	late         map[string]time.Duration // how much longer one takes to be Ready
+	taints       []snapshot.Taint         // that nodes join with, beside unregistered
+	unlabelled   bool                     // nodes join without labels of ours
 	nth          int
 }
 
@@ -260,7 +261,7 @@ func (w *lifeWorld) kubelets() {
 			o.node = snapshot.Node{ProviderID: "aws:///" + i.Zone + "/" + i.ID, Taints: append([]snapshot.Taint{lifecycle.Unregistered}, w.taints...)}
 			w.kube.nodes[name] = o
 		}
-		if w.now.Sub(i.RunningFrom) >= w.joins+w.ready {
+		if w.now.Sub(i.RunningFrom) >= w.joins+w.ready+w.late[i.ID] {
 			o.node.Conditions = []snapshot.Condition{{Type: "Ready", Status: "True"}}
 			o.node.Allocatable = snapshot.Resources{CPU: 1900, Memory: 7 << 30, Pods: 29}
 			o.node.Capacity = snapshot.Resources{CPU: 2000, Memory: 8 << 30, Pods: 29}

@@ -50,6 +50,9 @@ type Cluster interface {
 	// remembers. What could not be read is in Snapshot.Incomplete.
 	Read(ctx context.Context, now time.Time) (*snapshot.Snapshot, []plan.Warning, error)
 	PendingPods(ctx context.Context) ([]snapshot.Pod, error)
+	// PendingVersions are the resource versions of the pending pods, by UID: they stand in the
+	// order in which the pods were written last.
+	PendingVersions(ctx context.Context) (map[string]uint64, error)
 	PodsOn(ctx context.Context, node string) ([]snapshot.Pod, error)
 	Nodes(ctx context.Context, labels string) ([]snapshot.Node, error)
 	// Node is one node; api.ErrNotFound when there is none of the name.

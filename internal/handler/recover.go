@@ -12,6 +12,7 @@ import (
 	"kerf.sh/kerf/internal/cloud/launch"
 	"kerf.sh/kerf/internal/cloud/nodeclass"
 	"kerf.sh/kerf/internal/execute"
+	"kerf.sh/kerf/internal/kube/api"
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -109,6 +110,9 @@ func (h *Housekeeping) recoverable(ctx context.Context) (*recovery, error) {
 	if w.objects, err = h.Cluster.Some(ctx, "NodeClaim", "Node", "NodePool"); err != nil {
 		return nil, fmt.Errorf("read nodeclaims and nodes: %w", err)
 	}
+	if err := whole(w.objects); err != nil {
+		return nil, err
+	}
 	w.nodes = nodesByInstance(w.objects.Nodes)
 	attempts, err := h.Memory.Attempts(ctx)
 	if err != nil {
@@ -121,6 +125,22 @@ func (h *Housekeeping) recoverable(ctx context.Context) (*recovery, error) {
 	}
 	w.records, err = h.Memory.Records(ctx)
 	return w, err
+}
+
+// whole says why a reading of NodeClaims and Nodes shows less than there is; nil when it does
+// not. None of the nodes of a cluster has to have joined yet.
+func whole(s *snapshot.Snapshot) error {
+	for _, why := range s.Incomplete {
+		if !strings.HasPrefix(why, api.NoNodes) && !strings.Contains(why, "not a single Node") {
+			return errors.New("the reading is incomplete: " + why)
+		}
+	}
+	for i := range s.NodeClaims {
+		if c := &s.NodeClaims[i]; c.NodeName != "" && len(s.Nodes) == 0 {
+			return fmt.Errorf("the API server shows no Node, and nodeclaim %s has one: that is not believed", c.Name)
+		}
+	}
+	return nil
 }
 
 // rebuild says which records are missing, and which of those that a backup brought are not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,24 @@ import (
 // only question of an idle pass.
 func (c *Client) PendingPods(ctx context.Context) ([]snapshot.Pod, error) {
 	return c.pods(ctx, "spec.nodeName=")
+}
+
+// PendingVersions are the resource versions of the pods that have no node, by UID. Those of
+// one kind grow with every write, in the order of the writes.
+func (c *Client) PendingVersions(ctx context.Context) (map[string]uint64, error) {
+	q := kindNamed("Pod").request("list")
+	q.accept, q.params = metadataOnly, map[string]string{"fieldSelector": "spec.nodeName="}
+	list, err := selected(ctx, c, q, func(l *metav1.PartialObjectMetadataList) []metav1.PartialObjectMetadata { return l.Items }, metaOfObject)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]uint64, len(list))
+	for i := range list {
+		if n, err := strconv.ParseUint(list[i].Version.Resource, 10, 64); err == nil {
+			out[list[i].Version.UID] = n
+		}
+	}
+	return out, nil
 }
 
 // PodsOn are the pods that are bound to a node, finished ones included. What is about to
