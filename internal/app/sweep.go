@@ -38,6 +38,7 @@ func SweepFunction(ctx context.Context, environ []string) (Function, error) {
 	f.lambda = sync.OnceValue(func() *lambda.Client { return lambda.NewFromConfig(b.aws) })
 	f.sweep = handler.Sweep{
 		Facts: &f.facts, ClusterName: b.conf.Cluster, Region: b.region, Interval: b.conf.Functions.SweepInterval, Instance: b.name,
+		Quiet: b.conf.Functions.BatchIdle, Most: b.conf.Functions.BatchMax,
 		Now: b.now, Wait: pause, Log: b.tel.Log,
 	}
 	if b.conf.Stack.CatalogFunction != "" {

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,9 @@ type Sweep struct {
 	Journal func(ctx context.Context, s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) (where string, err error)
 
 	ClusterName, Region string
+	// Quiet and Most are for how long no pod came, and for how long the oldest one waits, when
+	// pods are planned; 0 = 2 s and 10 s.
+	Quiet, Most time.Duration
 	// Interval is that of ticks. Instance tells this function apart in Events.
 	Interval time.Duration
 	Instance string
@@ -220,11 +224,11 @@ func (h *Sweep) settled(ctx context.Context) ([]snapshot.Pod, error) {
 			}
 		}
 		now := h.Now()
-		quiet := settleQuiet - now.Sub(newest)
-		if len(pods) == 0 || newest.IsZero() || quiet <= 0 || now.Sub(oldest) >= settleMost {
+		quiet, most := cmp.Or(h.Quiet, settleQuiet)-now.Sub(newest), cmp.Or(h.Most, settleMost)
+		if len(pods) == 0 || newest.IsZero() || quiet <= 0 || now.Sub(oldest) >= most {
 			return pods, nil
 		}
-		if err := h.Wait(ctx, min(quiet, settleMost-now.Sub(oldest))); err != nil {
+		if err := h.Wait(ctx, min(quiet, most-now.Sub(oldest))); err != nil {
 			return nil, err
 		}
 	}
