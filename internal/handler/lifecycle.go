@@ -69,6 +69,8 @@ type LifecycleReport struct {
 	Refused string `json:"refused,omitempty"`
 	// Next is when the next look is due, zero = nothing is in flight.
 	Next time.Time `json:"next,omitzero"`
+
+	events int // that were written
 }
 
 // chain is where the chain of register messages is. One message carries its step; all

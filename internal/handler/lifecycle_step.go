@@ -118,10 +118,11 @@ func (h *Lifecycle) emit(ctx context.Context, r *lifecycle.Record, m lifecycle.R
 	if !h.told.fresh(key, now) {
 		return true
 	}
-	if !h.enough(ctx) {
+	if rep.events == maxEvents || !h.enough(ctx) {
 		h.told.forget(key)
 		return false
 	}
+	rep.events++
 	_, err := h.Cluster.Emit(ctx, api.Event{
 		Object: api.Reference{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: r.Claim, UID: r.UID},
 		Key:    m.Reason, Reason: m.Reason, Action: "Lifecycle", Note: m.Message, Warning: slices.Contains(warnings, m.Reason),
