@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/cloud/ec2fake"
@@ -178,10 +179,12 @@ func (m *Machines) join(ctx context.Context, i ec2fake.Instance) error {
 		return err
 	}
 	one.uid = string(made.UID)
-	made.Status.Capacity, made.Status.Allocatable = one.capacity, one.available
-	made.Status.NodeInfo.Architecture, made.Status.NodeInfo.OperatingSystem, made.Status.NodeInfo.KubeletVersion = t.Type.Arch, "linux", realtest.Version
-	setReady(made, corev1.ConditionFalse, "KubeletNotReady", "container runtime network not ready: cni plugin not initialized")
-	if _, err := m.Cluster.Clientset.CoreV1().Nodes().UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
+	err = m.status(ctx, one.node, func(n *corev1.Node) {
+		n.Status.Capacity, n.Status.Allocatable = one.capacity, one.available
+		n.Status.NodeInfo.Architecture, n.Status.NodeInfo.OperatingSystem, n.Status.NodeInfo.KubeletVersion = t.Type.Arch, "linux", realtest.Version
+		setReady(n, corev1.ConditionFalse, "KubeletNotReady", "container runtime network not ready: cni plugin not initialized")
+	})
+	if err != nil {
 		return err
 	}
 	if err := m.Cluster.Beat(ctx, one.node); err != nil {
@@ -192,6 +195,23 @@ func (m *Machines) join(ctx context.Context, i ec2fake.Instance) error {
 	defer m.mu.Unlock()
 	m.running[i.ID], m.nodeOf[one.node] = one, one
 	return nil
+}
+
+// status changes the status of a Node, as often as others change the Node meanwhile. One that
+// is gone is none of the kubelet's business.
+func (m *Machines) status(ctx context.Context, node string, change func(*corev1.Node)) error {
+	nodes := m.Cluster.Clientset.CoreV1().Nodes()
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		n, err := nodes.Get(ctx, node, metav1.GetOptions{})
+		if err == nil {
+			change(n)
+			_, err = nodes.UpdateStatus(ctx, n, metav1.UpdateOptions{})
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 func setReady(n *corev1.Node, status corev1.ConditionStatus, reason, message string) {
@@ -295,12 +315,11 @@ func (m *Machines) live(ctx context.Context, i ec2fake.Instance, one *machine) e
 	if m.EC2.Now().Sub(one.joined) < m.ReadyAfter {
 		return nil
 	}
-	setReady(n, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
-	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: one.node}, {Type: corev1.NodeInternalDNS, Address: one.node}}
-	if _, err := m.Cluster.Clientset.CoreV1().Nodes().UpdateStatus(ctx, n, metav1.UpdateOptions{}); err != nil {
-		if apierrors.IsConflict(err) {
-			return nil
-		}
+	err = m.status(ctx, one.node, func(n *corev1.Node) {
+		setReady(n, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: one.node}, {Type: corev1.NodeInternalDNS, Address: one.node}}
+	})
+	if err != nil {
 		return err
 	}
 	one.ready = true
