@@ -55,6 +55,9 @@ func (c *Cluster) openAll(f *Free, list []*opening) error {
 			return err
 		}
 	}
+	if len(list) == 0 {
+		return f.Rest()
+	}
 	// What is held is let go when it has waited long enough; what does not come is given up.
 	for now := list[len(list)-1].joins; ; now = now.Add(time.Second) {
 		if open, err := c.look(f, list, now); err != nil || !open {
