@@ -12,19 +12,20 @@ type costs struct {
 	w       *World
 	inverse [][][]float64 // by template and dim: 1 / what a type has left
 	offered map[*cell][]prices
-	// shares are those of the unit at hand, by template and type: about the largest share
-	// of a resource that it takes, less shareError; infinite when it does not fit.
+	// shares are those of the unit at hand, by template and type: no more than the share of
+	// the node that it takes.
 	unit   *unit
 	shares [][]float64
-	near   []int32 // scratch
 }
 
-// prices are those of the cheapest offer of each type of a template in a cell; negative
-// where it has none there.
+// prices are those of the cheapest offer of each type of a template in a cell.
 type prices struct {
-	exact []int64
+	exact []int64   // negative where there is none
 	about []float64 // infinite where there is none
 }
+
+// nothingLeft is the inverse of what nothing fits into; times no need at all it is 0.
+const nothingLeft = 1e30
 
 // shareError is more than what exact shares, which are cut to millionths, can differ by.
 const shareError = 2.1e-6
@@ -50,22 +51,23 @@ func (k *costs) of(u *unit, c *cell) int64 {
 			k.shares[t] = k.shares[t][:0]
 		}
 	}
-	best := int64(-1)
+	best, limit := int64(-1), math.MaxFloat64
 	for t, p := range k.pricesIn(c) {
 		if len(p.exact) == 0 {
 			continue
 		}
-		k.near = cheapest(k.near[:0], p.about, k.sharesIn(u, t))
-		for _, i := range k.near {
-			if p.exact[i] < 0 {
+		tm := &k.w.Templates[t]
+		shares := k.sharesIn(u, t)[:len(p.about)]
+		for i, price := range p.about {
+			if !(price*shares[i] <= limit) || p.exact[i] < 0 {
 				continue
 			}
-			share := shareOf(k.w.left(&k.w.Templates[t], int(i)), u.need)
+			share := shareOf(k.w.left(tm, i), u.need)
 			if share < 0 {
 				continue
 			}
 			if v := p.exact[i] * share / wholeMiss; best < 0 || v < best {
-				best = v
+				best, limit = v, float64(v)*(1+1e-8)+2 // products are cut to whole micro-dollars
 			}
 		}
 	}
@@ -86,20 +88,6 @@ func (k *costs) fits(u *unit, c *cell) bool {
 		}
 	}
 	return false
-}
-
-// cheapest appends the types whose product can be the least.
-func cheapest(out []int32, price, share []float64) []int32 {
-	share = share[:len(price)]
-	limit := math.MaxFloat64
-	for i, p := range price {
-		if v := p * share[i]; v <= limit { // never for what is infinite, or not a number
-			out = append(out, int32(i))
-			// The exact product is cut to whole micro-dollars.
-			limit = min(limit, (v+p*shareError)*(1+1e-8)+2)
-		}
-	}
-	return out
 }
 
 // pricesIn lists the types of a cell, by template.
@@ -129,25 +117,25 @@ func (k *costs) pricesIn(c *cell) []prices {
 	return out
 }
 
-// sharesIn are the shares of the unit at hand on every type of a template.
+// sharesIn are the shares of the unit at hand on every type of a template. Pods are left
+// out: that they are the scarcest is rare, and only more types are looked at then.
 func (k *costs) sharesIn(u *unit, t int) []float64 {
 	if len(k.shares[t]) > 0 {
 		return k.shares[t]
 	}
 	inverse := k.inverseOf(t)
-	out := append(k.shares[t], make([]float64, len(k.w.Templates[t].types))...)
-	for r, v := range u.need {
-		if v <= 0 {
-			continue
-		}
-		need := float64(v)
-		for i, x := range inverse[r][:len(out)] {
-			out[i] = max(out[i], need*x)
-		}
+	n := len(k.w.Templates[t].types)
+	out := slices.Grow(k.shares[t], n)[:n]
+	cpu, memory := inverse[0][:n], inverse[1][:n]
+	x, y := float64(u.need[0]), float64(u.need[1])
+	for i := range out {
+		out[i] = max(x*cpu[i], y*memory[i]) - shareError
 	}
-	for i, v := range out {
-		if out[i] = max(0, v-shareError); v > 1+1e-12 {
-			out[i] = math.Inf(1)
+	for r := 3; r < len(u.need); r++ {
+		if v := float64(u.need[r]); v > 0 {
+			for i, x := range inverse[r][:n] {
+				out[i] = max(out[i], v*x-shareError)
+			}
 		}
 	}
 	k.shares[t] = out
@@ -166,11 +154,8 @@ func (k *costs) inverseOf(t int) [][]float64 {
 	for i := range tm.types {
 		left := k.w.left(tm, i)
 		for r, v := range left {
-			out[r][i] = 1 / float64(v)
-		}
-		if slices.ContainsFunc(left, func(v int64) bool { return v < 0 }) {
-			for r := range out {
-				out[r][i] = math.Inf(1) // nothing fits
+			if out[r][i] = nothingLeft; v > 0 {
+				out[r][i] = 1 / float64(v)
 			}
 		}
 	}
