@@ -148,6 +148,7 @@ type priceList struct {
 	world *catWorld
 	err   error
 	calls int
+	hides string // a type that is not on the list
 }
 
 func (p *priceList) GetProducts(_ context.Context, in *pricing.GetProductsInput, _ ...func(*pricing.Options)) (*pricing.GetProductsOutput, error) {
@@ -158,7 +159,7 @@ func (p *priceList) GetProducts(_ context.Context, in *pricing.GetProductsInput,
 	out := &pricing.GetProductsOutput{}
 	shared := slices.ContainsFunc(in.Filters, func(f pricingFilter) bool { return *f.Field == "tenancy" && *f.Value == "Shared" })
 	for _, name := range slices.Sorted(maps.Keys(p.world.ec2.Types)) {
-		if t := p.world.ec2.Types[name]; shared {
+		if t := p.world.ec2.Types[name]; shared && name != p.hides {
 			out.PriceList = append(out.PriceList, fmt.Sprintf(`{"product":{"attributes":{"instanceType":%q}},"terms":{"OnDemand":{"a":{"priceDimensions":{"b":{"pricePerUnit":{"USD":"%d.%06d"}}}}}}}`,
 				name, t.OnDemand/1_000_000, t.OnDemand%1_000_000))
 		}

@@ -35,7 +35,7 @@ func Apply(c *catalog.Catalog, onDemand map[string]int64, spot map[string]map[st
 			case catalog.OnDemand:
 				if p := onDemand[t.Name]; p > 0 {
 					o.Available = o.Available || o.Price == 0 // it was missing its price only
-					o.Price = p
+					o.Price, o.Estimated = p, false
 				}
 			case catalog.Spot:
 				if spot == nil {
