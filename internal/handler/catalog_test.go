@@ -16,7 +16,6 @@ import (
 	"kerf.sh/kerf/internal/cloud/ec2fake"
 	"kerf.sh/kerf/internal/handler"
 	"kerf.sh/kerf/internal/kube/api"
-	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -224,104 +223,6 @@ func TestCatalogThrottled(t *testing.T) {
 	}
 }
 
-// TestCatalogPartialPrices: each part that cannot be read keeps what was known, with its
-// age.
-func TestCatalogPartialPrices(t *testing.T) {
-	w := newCatWorld(t)
-	w.list.err = ec2fake.Error("AccessDeniedException", "no")
-	rep := w.run()
-	if d := cmp.Diff([]string{"types", "spot"}, rep.Read); d != "" || len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0], "list prices could not be read, those of the embedded table are used") {
-		t.Errorf("read %s, warnings %q", d, rep.Warnings)
-	}
-	// m5.large is known to the table; nobody knows what z9.large costs.
-	got := offers(w.facts().Catalog)
-	if !slices.Contains(got, "z9.large us-east-1a on-demand 0 false") || !slices.Contains(got, "m5.large us-east-1a spot 40000 true") || !slices.Contains(got, "m5.large us-east-1a on-demand 96000 true") {
-		t.Errorf("offers %v", got)
-	}
-	first := w.now
-	w.list.err = nil
-	w.throttle("DescribeSpotPriceHistory")
-	w.now = w.now.Add(time.Hour)
-	rep = w.run()
-	if d := cmp.Diff(handler.PriceAges{Types: first, Spot: first}, rep.Prices); d != "" {
-		t.Errorf("ages (-want +got):\n%s", d)
-	}
-	if !strings.Contains(strings.Join(rep.Left, ""), "list prices: AWS throttles") || !strings.Contains(rep.Warnings[0], "those of 2026-03-01T12:00:00Z are used") {
-		t.Errorf("left %q, warnings %q", rep.Left, rep.Warnings)
-	}
-	w.throttle("")
-	w.ec2.AddType(ec2fake.Type{Name: "m5.large", Arch: "amd64", VCPU: 2, OnDemand: 100_000})
-	w.now = w.now.Add(time.Minute)
-	rep = w.run()
-	got = offers(w.facts().Catalog)
-	if !rep.Prices.Spot.Equal(w.now) || !slices.Contains(got, "z9.large us-east-1a on-demand 77000 true") || !slices.Contains(got, "m5.large us-east-1a on-demand 100000 true") || !slices.Contains(got, "m5.large us-east-1a spot 40000 false") {
-		t.Errorf("ages %+v, offers %v", rep.Prices, got)
-	}
-	// Nothing works any more: nothing changes, and after a day it is said with every plan.
-	w.throttle("all")
-	w.list.err = errors.New("no way")
-	w.now = w.now.Add(48 * time.Hour)
-	w.run()
-	f := w.facts()
-	if d := cmp.Diff(got, offers(f.Catalog)); d != "" {
-		t.Errorf("offers (-before +after):\n%s", d)
-	}
-	if len(f.Warnings) != 1 || f.Warnings[0].Code != "PriceOld" || !strings.Contains(f.Warnings[0].Detail, "spot prices could not be read since 2026-03-01T13:01:00Z") {
-		t.Errorf("warnings %v", f.Warnings)
-	}
-}
-
-// TestCatalogUnsold: what was not sold as spot when prices were last read is not sold when
-// they cannot be read, though its types are read anew.
-func TestCatalogUnsold(t *testing.T) {
-	w := newCatWorld(t)
-	w.run()
-	w.ec2.AddType(ec2fake.Type{Name: "m5.large", Arch: "amd64", VCPU: 2, OnDemand: 96_000})
-	w.now = w.now.Add(time.Hour)
-	w.run()
-	w.throttle("DescribeSpotPriceHistory")
-	w.now = w.now.Add(6 * time.Hour)
-	if rep := w.run(); !slices.Contains(rep.Read, "types") || slices.Contains(rep.Read, "spot") {
-		t.Fatalf("read %v", rep.Read)
-	}
-	got := offers(w.facts().Catalog)
-	if slices.Contains(got, "m5.large us-east-1a spot 40000 true") || !slices.Contains(got, "m7g.large us-east-1a spot 30000 true") {
-		t.Errorf("offers %v", got)
-	}
-}
-
-// TestCatalogEstimates: in a region without a table, prices of another one are estimates
-// until there are facts, and those that have none stay so.
-func TestCatalogEstimates(t *testing.T) {
-	w := newCatWorld(t)
-	w.list.hides = "m7g.large"
-	estimated := func() map[string]bool {
-		h := w.catalog()
-		h.Region = "eu-west-9"
-		if _, err := h.Handle(background, handler.CatalogRequest{}); err != nil {
-			t.Fatal(err)
-		}
-		f, err := handler.LoadFacts(background, w.memory(), "eu-west-9", w.now, &handler.FactsCache{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := map[string]bool{}
-		for _, typ := range f.Catalog.Types {
-			for _, o := range typ.Offerings {
-				out[typ.Name+" "+o.CapacityType] = o.Estimated
-			}
-		}
-		return out
-	}
-	want := map[string]bool{"m5.large on-demand": false, "m5.large spot": false, "m7g.large on-demand": true, "m7g.large spot": false, "z9.large on-demand": false}
-	for range 3 {
-		if d := cmp.Diff(want, estimated()); d != "" {
-			t.Errorf("at %s estimated (-want +got):\n%s", w.now.Format(time.TimeOnly), d)
-		}
-		w.now = w.now.Add(7 * time.Hour)
-	}
-}
-
 // TestCatalogDeadline: no work is begun that could not be written down, what is left is
 // named, and the next run begins with it.
 func TestCatalogDeadline(t *testing.T) {
@@ -365,84 +266,6 @@ type deadline struct {
 }
 
 func (d deadline) Deadline() (time.Time, bool) { return d.at, true }
-
-// TestCatalogDeletion: a deleted class waits for its nodes, then what was made for it goes,
-// then itself.
-func TestCatalogDeletion(t *testing.T) {
-	w := newCatWorld(t)
-	w.class("a", catSpec)
-	w.class("b", catSpec)
-	w.run()
-	w.kube.s.NodeClasses[0].Deleting = w.now
-	w.kube.s.NodeClasses[0].Generation++
-	ref := snapshot.ClassRef{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "a"}
-	for i := range 7 {
-		w.kube.s.NodeClaims = append(w.kube.s.NodeClaims, snapshot.NodeClaim{Name: fmt.Sprint("claim-", i), ClassRef: ref})
-	}
-	rep := w.run()
-	const want = "waiting for NodeClaims to go: claim-0, claim-1, claim-2, claim-3, claim-4 and 2 more"
-	got := slices.IndexFunc(rep.Classes, func(c handler.ClassReport) bool { return c.Name == "a" })
-	if c := rep.Classes[got]; c.Ready != "Deleting" || c.Message != want || !slices.Contains(w.kube.events, "a: WaitingOnNodeClaimTermination: "+want) {
-		t.Errorf("class %+v, events %q", c, w.kube.events)
-	}
-	if s, stale := w.filled(); len(stale) > 0 || !strings.Contains(fmt.Sprint(s.NodeClasses[0].Conditions), "being deleted") {
-		t.Errorf("stale %v, %+v", stale, s.NodeClasses[0].Conditions)
-	}
-	if c := snapshot.FindCondition(w.kube.statuses["NodePool/pool-a"].Conditions, "NodeClassReady"); c.Reason != "NodeClassTerminating" {
-		t.Errorf("pool %+v", c)
-	}
-	// A node without an object counts too.
-	w.kube.s.NodeClaims = nil
-	rec, err := w.memory().Adopt(background, lifecycle.Record{Claim: "claim-x", Phase: lifecycle.Launched, NodePool: "pool-a", Spec: lifecycle.Spec{ClassRef: ref}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.run(); len(w.kube.finalizers["uid-a"]) != 1 || !strings.Contains(w.kube.events[len(w.kube.events)-1], "claim-x") {
-		t.Errorf("events %q", w.kube.events)
-	}
-	rec.Phase, rec.ClosedAt = lifecycle.Closed, w.now
-	was := rec
-	was.Phase = lifecycle.Launched
-	if _, err := w.memory().Save(background, lifecycle.Change{Was: was, Next: rec}); err != nil {
-		t.Fatal(err)
-	}
-	// What cannot be read might be a node of it.
-	w.kube.s.Incomplete = []string{"nodeclaim y cannot be read"}
-	if _, err := w.catalog().Handle(background, handler.CatalogRequest{}); err == nil || len(w.kube.finalizers["uid-a"]) != 1 {
-		t.Errorf("incomplete: %v", err)
-	}
-	w.kube.s.Incomplete = nil
-	w.run()
-	if len(w.kube.finalizers["uid-a"]) != 0 || len(w.kube.s.NodeClasses) != 1 {
-		t.Errorf("finalizers %v, classes %v", w.kube.finalizers, w.kube.s.NodeClasses)
-	}
-	if ops := fmt.Sprint(w.iam.Ops); strings.Count(ops, "DeleteInstanceProfile") != 1 {
-		t.Errorf("IAM: %s", ops)
-	}
-	if got := w.facts().Classes; len(got) != 1 {
-		t.Errorf("classes %v", got)
-	}
-}
-
-// TestCatalogProfiles: a profile that a changed role left behind goes an hour after nothing
-// needs it.
-func TestCatalogProfiles(t *testing.T) {
-	w := newCatWorld(t)
-	w.class("a", catSpec)
-	w.run()
-	w.now = w.now.Add(2 * time.Hour)
-	w.class("a", strings.Replace(catSpec, `"nodes"`, `"others"`, 1))
-	for i, want := range []int{0, 0, 1, 0} {
-		rep := w.run()
-		if len(rep.Removed) != want {
-			t.Errorf("run %d: removed %v, want %d", i, rep.Removed, want)
-		}
-		w.now = w.now.Add(31 * time.Minute)
-	}
-	if made := w.facts().Classes["a"].Resolved.Profile; !strings.HasPrefix(made, "prod_") {
-		t.Errorf("profile %q", made)
-	}
-}
 
 // TestCatalogKarpenter: while Karpenter runs, classes are its own; prices are nobody's.
 func TestCatalogKarpenter(t *testing.T) {
