@@ -114,11 +114,20 @@ func (k *kept) ID(ctx context.Context) (string, error) {
 
 // ledger is the memory of one invocation.
 func (b *base) ledger(ctx context.Context) *ledger.Ledger {
-	id := telemetry.RequestID(ctx)
-	if id == "" { // outside Lambda: nobody else may have the same
-		id = strconv.FormatUint(rand.Uint64(), 36)
+	return b.ledgerOn(b.table(), invocationID(ctx))
+}
+
+// invocationID tells an invocation apart from all others.
+func invocationID(ctx context.Context) string {
+	if id := telemetry.RequestID(ctx); id != "" {
+		return id
 	}
-	return ledger.New(ledger.Config{Table: b.table(), Cluster: b.conf.Cluster, Owner: b.name + "/" + id, Now: b.now, Wait: backOff})
+	return strconv.FormatUint(rand.Uint64(), 36) // outside Lambda: nobody else may have the same
+}
+
+// ledgerOn is the memory on a table of somebody whom id tells apart.
+func (b *base) ledgerOn(table ledger.Table, id string) *ledger.Ledger {
+	return ledger.New(ledger.Config{Table: table, Cluster: b.conf.Cluster, Owner: b.name + "/" + id, Now: b.now, Wait: backOff})
 }
 
 // Pauses before a request to the ledger is repeated.

@@ -33,10 +33,15 @@ type home struct {
 // cluster is the cluster's API server. The client is that of the invocations before, as
 // long as the cluster is where it was.
 func (b *base) cluster(ctx context.Context) (*Cluster, *eks.Cluster, error) {
+	return b.clusterKept(ctx, keepHome)
+}
+
+// clusterKept does not ask EKS anew about a cluster that was described so long ago, or less.
+func (b *base) clusterKept(ctx context.Context, keep time.Duration) (*Cluster, *eks.Cluster, error) {
 	h := &b.home
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.cluster == nil || b.now().Sub(h.at) >= keepHome {
+	if h.cluster == nil || b.now().Sub(h.at) >= keep {
 		c, err := eks.Describe(ctx, b.eks(), b.conf.Cluster)
 		switch {
 		case err == nil:

@@ -48,10 +48,20 @@ func (b *base) invocation(do func(ctx context.Context, payload json.RawMessage, 
 
 // batch gives each message of an event to do, and answers which are to come back.
 func (b *base) batch(ctx context.Context, event events.SQSEvent, from *queue.Queue, rep *report.Report, do func(context.Context, lifecycle.Message) error) events.SQSEventResponse {
-	c := queue.Consumer{
+	return consume(ctx, b.consumer(from), event, rep, do)
+}
+
+// consumer takes messages one after the other, and lets what failed come back later each
+// time.
+func (b *base) consumer(from *queue.Queue) queue.Consumer {
+	return queue.Consumer{
 		Queue: from, Margin: startTime, Reserve: answerTime, Now: b.now, Log: b.tel.Log,
 		Again: queue.Backoff(2*time.Second, time.Minute),
 	}
+}
+
+// consume is batch for a consumer.
+func consume(ctx context.Context, c queue.Consumer, event events.SQSEvent, rep *report.Report, do func(context.Context, lifecycle.Message) error) events.SQSEventResponse {
 	r := c.Each(ctx, event, do)
 	for _, n := range []struct {
 		key string

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -76,8 +77,10 @@ type Consumer struct {
 	// Again says when a failed message should come back, nil = when the queue says. A
 	// lifecycle.Delay among its errors wins.
 	Again func(Message) time.Duration
-	Now   func() time.Time
-	Log   *slog.Logger
+	// AtATime is how many messages are handled at a time; 0 = one after the other.
+	AtATime int
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Backoff is an Again that doubles with each delivery, from first to most.
@@ -101,8 +104,8 @@ type Result struct {
 	Left     int // not begun
 }
 
-// Each calls do for each message, one after the other, until the context is done or near
-// its deadline; what is left is handed back. An error or a panic is that message's alone.
+// Each calls do for each message until the context is done or near its deadline; what is
+// left is handed back. An error or a panic is that message's alone.
 // The trigger needs ReportBatchItemFailures, or the answer means nothing.
 //
 // Each is where an outcome is decided and logged: nil is done, ErrDrop is acknowledged, and
@@ -110,8 +113,10 @@ type Result struct {
 func (c Consumer) Each(ctx context.Context, event events.SQSEvent, do func(context.Context, Message) error) Result {
 	out := Result{Response: events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}}
 	var back []Visibility
-	for _, m := range Messages(event) {
-		err := c.one(ctx, m, do)
+	ms := Messages(event)
+	errs := c.handle(ctx, ms, do)
+	for i, m := range ms {
+		err := errs[i]
 		log := c.Log.With("messageId", m.ID, "receives", m.Receives)
 		switch panicked, _ := errors.AsType[*PanicError](err); {
 		case err == nil:
@@ -137,6 +142,22 @@ func (c Consumer) Each(ctx context.Context, event events.SQSEvent, do func(conte
 		}
 	}
 	c.bringBack(ctx, back)
+	return out
+}
+
+// handle gives the outcome of every message.
+func (c Consumer) handle(ctx context.Context, ms []Message, do func(context.Context, Message) error) []error {
+	out := make([]error, len(ms))
+	slots := make(chan struct{}, max(c.AtATime, 1))
+	var group sync.WaitGroup
+	for i, m := range ms {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			out[i] = c.one(ctx, m, do)
+		})
+	}
+	group.Wait()
 	return out
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,6 +161,37 @@ func TestEach(t *testing.T) {
 		}
 		if p := strings.Count(log.String(), `"stack":"goroutine`); p != count(outcome[:begun], "panic")+count(outcome[:begun], "nil panic") {
 			t.Fatalf("%d stacks in the log", p)
+		}
+	})
+}
+
+// TestAtATime: several messages at a time, no more than asked for, and what failed is still
+// answered in the order of the event.
+func TestAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var most, running atomic.Int32
+		c := Consumer{AtATime: 4, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+		start := time.Now()
+		got := c.Each(t.Context(), event(10), func(_ context.Context, m Message) error {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			time.Sleep(time.Second - time.Duration(m.Receives)*time.Millisecond) // later ones end first
+			if m.Receives%3 == 0 {
+				return errors.New("throttled")
+			}
+			if m.Receives == 4 {
+				panic("broken")
+			}
+			return nil
+		})
+		if took := time.Since(start); took > 3*time.Second || took <= 2*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if most.Load() != 4 {
+			t.Errorf("%d at a time", most.Load())
+		}
+		if got.Handled != 6 || got.Failed != 4 || !slices.Equal(ids(got.Response), []string{"id2", "id3", "id5", "id8"}) {
+			t.Errorf("%+v", got)
 		}
 	})
 }

@@ -69,6 +69,8 @@ const (
 	sweep     = "sweep"
 	lifecycle = "lifecycle"
 	catalog   = "catalog"
+
+	interruption = "interruption"
 )
 
 // Table returns all metrics, in the order of the documentation.
@@ -88,9 +90,9 @@ func Table() []Row {
 			Meaning: "Nodes that were asked for and are not ready yet."},
 		{Metric: PassSeconds, Unit: Seconds, Functions: []string{sweep}, PerFunction: true, Karpenter: "karpenter_scheduler_scheduling_duration_seconds",
 			Meaning: "How long a pass took, from the reading of the cluster to the last launch. Passes that found nothing to do are not in it."},
-		{Metric: Failures, Unit: Count, Functions: []string{sweep, lifecycle, catalog}, Karpenter: "karpenter_cloudprovider_errors_total",
+		{Metric: Failures, Unit: Count, Functions: []string{sweep, lifecycle, catalog, interruption}, Karpenter: "karpenter_cloudprovider_errors_total",
 			Meaning: "What was tried and did not come about: launches that EC2 refused, nodes that never became ready, NodeClasses that do not resolve. The lines of the log say which and why. That an offer has no capacity is no failure as long as another one has."},
-		{Metric: Left, Unit: Count, Functions: []string{sweep, lifecycle},
+		{Metric: Left, Unit: Count, Functions: []string{sweep, lifecycle, interruption},
 			Meaning: "What an invocation did not begin because its time was up. The next one does."},
 	}
 }
