@@ -246,6 +246,11 @@ func (w *lifeWorld) handle(body string) {
 func (w *lifeWorld) kubelets() {
 	for _, i := range w.ec2.Instances() {
 		name := "node-" + i.ID
+		// The cloud controller deletes Nodes whose instance is no more.
+		if o := w.kube.nodes[name]; o != nil && o.meta.Deleting.IsZero() && !i.ShuttingFrom.IsZero() && w.now.Sub(i.ShuttingFrom) > time.Minute {
+			o.meta.Deleting = w.now
+			w.kube.reap()
+		}
 		if i.ShuttingFrom.IsZero() == false || w.never[i.ID] || w.never["*"] || w.now.Sub(i.RunningFrom) < w.joins || i.Tags["kubernetes.io/cluster/prod"] == "" {
 			continue
 		}

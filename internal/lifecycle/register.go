@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -159,7 +160,9 @@ func (s *step) initialize() {
 	r.Allocatable, r.Capacity, r.InitializedAt = n.Allocatable, n.Capacity, s.now
 	s.reason("", "")
 	s.enter(Initialized)
-	r.NextAt = r.NextAt.Add(NominationHold)
+	if r.Tagged {
+		r.NextAt = time.Time{} // nothing is left to do until something happens
+	}
 }
 
 // uninitialized says what a Node still lacks, "" when nothing.
