@@ -106,3 +106,45 @@ func TestHold(t *testing.T) {
 	w.pass(5 * time.Minute)
 	w.want("one is let go", "Initialized Initialized", 2)
 }
+
+// TestOneFails: what one node's step lacks, or somebody else's quicker write, is that node's
+// alone.
+func TestOneFails(t *testing.T) {
+	for _, how := range []string{"its Node cannot be changed", "its record was changed"} {
+		t.Run(how, func(t *testing.T) {
+			w := newLifeWorld(t)
+			w.rounds = false
+			w.launch(3)
+			bad := w.record(1)
+			at := 0
+			w.kube.fail = func(verb, _, name string) error {
+				if how == "its Node cannot be changed" && verb == "patch" && name == "node-"+bad.Instance.ID {
+					at++
+					return errTest
+				}
+				return nil
+			}
+			w.kube.before = func(verb, kind, name string) {
+				if how == "its record was changed" && verb == "status" && name == bad.Claim && w.kube.nodes["node-"+bad.Instance.ID] != nil {
+					at++
+					r, _, err := w.memory.Record(background, bad.Claim)
+					if err == nil {
+						next := r
+						next.Tries++
+						_, err = w.memory.Save(background, lifecycle.Change{Was: r, Next: next})
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			w.pass(90 * time.Second)
+			if got := w.phases(); got != twoInUse+" Launched" || at == 0 {
+				t.Fatalf("records are %q after %d troubles", got, at)
+			}
+			w.kube.fail, w.kube.before = nil, nil
+			w.pass(2 * time.Minute)
+			w.want("in the end", twoInUse+" Initialized", 3)
+		})
+	}
+}
