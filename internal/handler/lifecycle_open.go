@@ -80,11 +80,7 @@ func (h *Lifecycle) open(ctx context.Context, records, flying []lifecycle.Record
 	w.exchange(ctx, step.Pods)
 	failed := w.claim(ctx, step.Claims)
 	w.openLate(ctx, failed)
-	for _, name := range step.Open {
-		if !failed[name] {
-			w.lift(ctx, name)
-		}
-	}
+	w.liftAll(ctx, slices.DeleteFunc(step.Open, func(name string) bool { return failed[name] }))
 	return len(step.Done) < w.active
 }
 
@@ -256,16 +252,34 @@ func (w *opener) openLate(ctx context.Context, failed map[string]bool) {
 	}
 }
 
+// liftAll takes our cordon off Nodes, as nearly at once as can be: as soon as one is open,
+// kube-scheduler tries every pod that waits, and one whose Node is still shut loses its
+// nomination and takes the room of others.
+func (w *opener) liftAll(ctx context.Context, names []string) {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return w.nodes[name] == nil })
+	errs := make([]error, len(names))
+	w.h.each(len(names), func(i int) { errs[i] = w.h.uncordon(ctx, names[i], w.nodes[names[i]].UID) })
+	for i, name := range names {
+		w.lifted(name, errs[i])
+	}
+}
+
 // lift takes our cordon off a Node.
 func (w *opener) lift(ctx context.Context, name string) {
 	n := w.nodes[name]
 	if n == nil {
 		return
 	}
-	if err := w.h.uncordon(ctx, name, n.UID); err != nil {
+	w.lifted(name, w.h.uncordon(ctx, name, n.UID))
+}
+
+// lifted is told what became of a cordon.
+func (w *opener) lifted(name string, err error) {
+	if err != nil {
 		w.rep.Problems = append(w.rep.Problems, err.Error())
 		return
 	}
+	n := w.nodes[name]
 	delete(n.Annotations, openingAnnotation) // what follows in this run sees it open
 	n.Unschedulable = false
 }
