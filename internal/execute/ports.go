@@ -52,6 +52,8 @@ type Cluster interface {
 	Label(ctx context.Context, kind, name, uid string, labels map[string]string) (changed bool, err error)
 	PatchStatus(ctx context.Context, kind, name, uid string, s api.Status) (changed bool, err error)
 	Nominate(ctx context.Context, p api.PodName, node string) (waits bool, err error)
+	Evict(ctx context.Context, p api.PodName, grace *int64) (there bool, err error)
+	DeletePod(ctx context.Context, p api.PodName, grace *int64) (there bool, err error)
 	Emit(ctx context.Context, e api.Event) (fresh bool, err error)
 }
 

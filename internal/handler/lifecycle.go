@@ -59,6 +59,8 @@ type LifecycleReport struct {
 	InFlight int                     `json:"inFlight"`
 	Moved    map[lifecycle.Phase]int `json:"moved,omitempty"`
 	Attempts int                     `json:"attempts,omitempty"` // that are not resolved
+	// Blocked counts the nodes whose pods may not leave yet.
+	Blocked int `json:"blocked,omitempty"`
 	// Left counts the records that time did not suffice for.
 	Left int `json:"left,omitempty"`
 	// Incomplete names what could not be read.
@@ -237,6 +239,7 @@ func (h *Lifecycle) run(ctx context.Context, c *chain) (rep LifecycleReport, err
 	rep.Incomplete = look.incomplete
 	again := h.open(ctx, records, flying, look, &rep)
 	after, err := h.advance(ctx, flying, look, &rep)
+	h.drain(ctx, after, records, look, &rep)
 	rep.Next = h.next(after, due, rep.Left > 0)
 	if soon := h.Now().Add(pollOpening); again && (rep.Next.IsZero() || rep.Next.After(soon)) {
 		rep.Next = soon
@@ -371,6 +374,14 @@ func (h *Lifecycle) node(ctx context.Context, w lifecycle.Work) error {
 	look.read(ctx, one)
 	rep.Incomplete = look.incomplete
 	after, err := h.advance(ctx, one, look, &rep)
+	if look.left[r.Claim] != nil {
+		all, rerr := h.Memory.Records(ctx)
+		if rerr != nil {
+			rep.Problems = append(rep.Problems, rerr.Error())
+		} else {
+			h.drain(ctx, after, all, look, &rep)
+		}
+	}
 	if h.Told != nil {
 		h.Told(ctx, rep)
 	}

@@ -56,6 +56,7 @@ type look struct {
 // leaving is what is still on a node that is to go.
 type leaving struct {
 	pods    []string // that have to leave first
+	held    []snapshot.Pod
 	volumes int
 	whole   bool
 }
@@ -321,6 +322,7 @@ func (x *leaving) sort(pods []snapshot.Pod, now time.Time) map[string]bool {
 		p := &pods[k]
 		if leaves(p, now) {
 			x.pods = append(x.pods, p.Ref())
+			x.held = append(x.held, *p)
 			continue
 		}
 		for _, v := range p.Spec.Volumes {
@@ -370,41 +372,10 @@ func claimOf(p *snapshot.Pod, v snapshot.Volume) string {
 	return v.Claim
 }
 
-// stuck is how long after its time a pod that is being deleted is waited for (Karpenter:
-// same).
-const stuck = time.Minute
-
 // leaves reports whether a node waits for a pod to leave it: not for pods that have
-// finished, that belong to the node (DaemonSets, mirror pods), that tolerate that it goes,
-// or that hang in their deletion (Karpenter: same, but for DaemonSets, which it evicts).
-func leaves(p *snapshot.Pod, now time.Time) bool {
-	switch {
-	case p.Terminal(), p.Owner != nil && p.Owner.Kind == "DaemonSet", p.Annotations["kubernetes.io/config.mirror"] != "":
-		return false
-	case !p.Deleting.IsZero() && now.Sub(p.Deleting) > stuck:
-		return false
-	}
-	for _, t := range p.Spec.Tolerations {
-		if tolerates(t, lifecycle.Disrupted) {
-			return false
-		}
-	}
-	return true
-}
-
-// tolerates is kube-scheduler's rule.
-func tolerates(t snapshot.Toleration, x snapshot.Taint) bool {
-	if t.Effect != "" && t.Effect != x.Effect || t.Key != "" && t.Key != x.Key {
-		return false
-	}
-	switch t.Operator {
-	case "Exists":
-		return true
-	case "", "Equal":
-		return t.Key != "" && t.Value == x.Value
-	}
-	return false
-}
+// finished, static ones, those that tolerate that it goes, and those that hang in their
+// deletion (Karpenter: same).
+func leaves(p *snapshot.Pod, now time.Time) bool { return lifecycle.Holds(p, now) }
 
 // observation is what was seen of one record.
 func (l *look) observation(r *lifecycle.Record) lifecycle.Observation {

@@ -67,7 +67,7 @@ func TestVolumes(t *testing.T) {
 	w.pass(3 * time.Minute)
 	r := w.record(0)
 	w.kube.pods = []snapshot.Pod{{Namespace: "logs", Name: "agent", UID: "d", NodeName: r.Node, Owner: &snapshot.Owner{Kind: "DaemonSet"},
-		Spec: snapshot.PodSpec{Volumes: []snapshot.Volume{{Name: "v", Claim: "agent"}}}}}
+		Spec: snapshot.PodSpec{Tolerations: []snapshot.Toleration{{Operator: "Exists"}}, Volumes: []snapshot.Volume{{Name: "v", Claim: "agent"}}}}}
 	w.kube.rest.Claims = []snapshot.PersistentVolumeClaim{{Namespace: "logs", Name: "agent", Spec: snapshot.ClaimSpec{VolumeName: "pv-2"}}}
 	w.kube.rest.Attachments = []snapshot.VolumeAttachment{
 		{Name: "a", Node: r.Node, Volume: "pv-1"}, {Name: "b", Node: r.Node, Volume: "pv-2"}, {Name: "c", Node: r.Node}, {Name: "d", Node: "other", Volume: "pv-3"},

@@ -201,11 +201,12 @@ func TestPersonDeletes(t *testing.T) {
 			if kind == "Node" {
 				name = r.Node
 			}
+			blockedPods[w.kube] = map[string]string{"p-1": "PodDisruptionBudget one allows none now"}
 			w.deleteAs(kind, name)
 			w.pass(3 * time.Minute)
 			w.want("a pod is on it", "Draining", 1)
 			is := w.record(0)
-			if want := "Deleted: waits for 1 pods to leave: shop/p-1"; is.Message != want {
+			if want := "Deleted: waits for 2 pods to leave: kube-system/proxy, shop/p-1"; is.Message != want {
 				t.Errorf("the record says %q, want %q", is.Message, want)
 			}
 			if e := w.event("FailedDraining"); e == nil || !strings.Contains(e.Note, "shop/p-1") {

@@ -60,7 +60,7 @@ func PlanDrain(pods []snapshot.Pod, deadline, now time.Time) Drain {
 	var out Drain
 	var hold []*snapshot.Pod
 	for i := range pods {
-		if p := &pods[i]; holds(p, now) {
+		if p := &pods[i]; Holds(p, now) {
 			hold = append(hold, p)
 		}
 	}
@@ -94,8 +94,8 @@ func PlanDrain(pods []snapshot.Pod, deadline, now time.Time) Drain {
 	return out
 }
 
-// holds reports whether a drain waits for a pod.
-func holds(p *snapshot.Pod, now time.Time) bool {
+// Holds reports whether a drain waits for a pod.
+func Holds(p *snapshot.Pod, now time.Time) bool {
 	if p.Terminal() || !p.Deleting.IsZero() && now.Sub(p.Deleting) > StuckAfter {
 		return false
 	}
@@ -133,7 +133,7 @@ func Longest(pods []snapshot.Pod, now time.Time) time.Duration {
 	var out time.Duration
 	for i := range pods {
 		p := &pods[i]
-		if !holds(p, now) {
+		if !Holds(p, now) {
 			continue
 		}
 		grace := defaultGrace

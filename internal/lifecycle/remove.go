@@ -58,6 +58,9 @@ func (s *step) removal() (reason, message string) {
 		// Somebody took its finalizer off: nothing can run on the machine any more.
 		return ReasonDeleted, "the Node " + r.Node + " is not there any more"
 	}
+	if r.Doomed != nil {
+		return r.Doomed.Reason, "EC2 takes instance " + r.Instance.ID
+	}
 	if i := s.o.Instance; i != nil && i.ID == r.Instance.ID && r.Instance.ID != "" && (i.State == "terminated" || i.State == "shutting-down") {
 		return ReasonInstanceTerminated, "instance " + i.ID + " is " + i.State
 	}
