@@ -50,7 +50,18 @@ func Access(function string) []Rule {
 			{aws, []string{"ec2nodeclasses"}, verbs("list")},
 			{karpenter, []string{"nodeoverlays"}, verbs("list")},
 			{"", []string{"pods/status"}, verbs("patch")},
+			{"", []string{"pods/eviction"}, verbs("create")},
+			// By force only, where a node's time is over before its pods' would be.
+			{"", []string{"pods"}, verbs("delete")},
 		}, nodes...)
+	case "consolidation":
+		return append(everything, nodes...)
+	case "interruption":
+		return []Rule{
+			{"", []string{"nodes"}, verbs("get", "patch")},
+			{karpenter, []string{"nodepools"}, verbs("list")},
+			{"events.k8s.io", []string{"events"}, verbs("create")},
+		}
 	case "catalog":
 		return []Rule{
 			{"", []string{"nodes"}, verbs("list")},
