@@ -185,7 +185,8 @@ func (s *step) terminate() {
 			s.do(ReleaseObject{r.Claim, r.UID})
 		}
 	}
-	if left || !s.o.NodesComplete || !s.o.ObjectsComplete {
+	// Where no instance ever came there is no Node to look for.
+	if left || !s.o.NodesComplete && r.Instance.ID != "" || !s.o.ObjectsComplete {
 		s.wait(pollFast)
 		return
 	}

@@ -82,6 +82,9 @@ func (c *cluster) kindOf(name string) objects {
 
 // changed arranges for those who watch.
 func (c *cluster) changed(kind, key string) {
+	if kind == "Node" && c.nodes.by[key] == nil {
+		c.w.after(c.dice.between(5*time.Second, 40*time.Second), c.collectPods)
+	}
 	switch kind {
 	case "Pod", "Node", "Deployment", "DaemonSet":
 		c.kick()

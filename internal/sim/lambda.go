@@ -151,6 +151,10 @@ func (l logs) Handle(_ context.Context, r slog.Record) error {
 	}
 	text := ""
 	add := func(a slog.Attr) bool {
+		if a.Key == "stack" { // what panicked was caught by whoever takes messages
+			l.c.w.broken("Panics", "%s: %s", p.name, a.Value)
+			return true
+		}
 		v := a.Value.String()
 		if len(v) > 300 {
 			v = v[:300]

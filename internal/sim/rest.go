@@ -55,6 +55,11 @@ func (c *checks) atRest() bool {
 	if len(c.w.procs) > 0 || len(c.w.queues["work"].messages) > 0 {
 		return false
 	}
+	for _, r := range c.records {
+		if len(r.Nominated) > 0 || !r.NextAt.IsZero() {
+			return false // that ends at the next round of housekeeping
+		}
+	}
 	c.w.asking, c.w.asked = true, 0
 	c.settled()
 	c.w.asking = false

@@ -39,14 +39,22 @@ func (s *scheduler) round() {
 		return cmp.Or(-cmp.Compare(a.v.Spec.Priority, b.v.Spec.Priority), a.created.Compare(b.created), cmp.Compare(a.key, b.key))
 	})
 	// Pods that could not be placed are tried again when one that was may have changed that.
+	// Equal pods fare the same as long as nothing is bound, so that one of them tells of all.
 	for again := true; again; {
 		again = false
+		known := map[string]*fate{}
 		waiting = slices.DeleteFunc(waiting, func(p *item[snapshot.Pod]) bool {
-			at := s.choose(&p.v, places)
+			f := known[classOf(p)]
+			if f == nil {
+				f = &fate{rules: s.rulesOf(&p.v, places)}
+				known[classOf(p)] = f
+			}
+			at := s.choose(&p.v, places, f)
 			if at == nil {
 				return false
 			}
 			s.bind(p, at)
+			clear(known)
 			again = again || len(p.v.Spec.Affinity)+len(p.v.Spec.Spread) > 0
 			return true
 		})
@@ -77,11 +85,37 @@ func (s *scheduler) places() []*place {
 	return out
 }
 
-func (s *scheduler) choose(p *snapshot.Pod, places []*place) *place {
-	rules := s.rulesOf(p, places)
+// fate is what is known of equal pods in a round.
+type fate struct {
+	rules   *rules
+	nowhere bool // no node takes one
+}
+
+// classOf names what pods have in common that decides: those of one owner are equal, but for
+// the pods of DaemonSets.
+func classOf(p *item[snapshot.Pod]) string {
+	if p.v.Owner == nil || isDaemon(&p.v) {
+		return p.key
+	}
+	return p.v.Namespace + "/" + p.v.Owner.Name
+}
+
+func (s *scheduler) choose(p *snapshot.Pod, places []*place, f *fate) *place {
+	if f.nowhere {
+		return nil
+	}
+	if isDaemon(p) { // it has one node to go to
+		target := p.Spec.Required[0].Fields[0].Values[0]
+		for _, at := range places {
+			if at.node.key == target && f.rules.allow(at) {
+				return at
+			}
+		}
+		return nil
+	}
 	if p.NominatedNode != "" {
 		for _, at := range places {
-			if at.node.key == p.NominatedNode && rules.allow(at) {
+			if at.node.key == p.NominatedNode && f.rules.allow(at) {
 				return at
 			}
 		}
@@ -89,13 +123,14 @@ func (s *scheduler) choose(p *snapshot.Pod, places []*place) *place {
 	var best *place
 	var score int64
 	for _, at := range places {
-		if !rules.allow(at) {
+		if !f.rules.allow(at) {
 			continue
 		}
 		if n := room(p, at); best == nil || n > score {
 			best, score = at, n
 		}
 	}
+	f.nowhere = best == nil
 	return best
 }
 
