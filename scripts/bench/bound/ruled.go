@@ -35,9 +35,10 @@ func (f Filled) Total(kinds []Ruled) int64 {
 	return int64(math.Floor(sum * (1 - margin)))
 }
 
-// Effort of the program over filled nodes: how many steps a search in one bin may take,
-// first for anything better, at last for the proof that there is nothing.
-var filledSteps = [...]int{4_000, 200_000, 5_000_000}
+// Effort of the program over filled nodes: how many steps a search in one bin may take, and,
+// where it finds nothing, how wide the one layer by layer is; first for anything better,
+// at last for the proof that there is nothing.
+var filledEffort = [...]struct{ steps, width int }{{4_000, 0}, {4_000, 20_000}, {20_000, 100_000}}
 
 const (
 	filledRounds = 400
@@ -57,13 +58,13 @@ func Fill(columns []Column, kinds []Ruled) (out Filled, ok bool) {
 		}
 	}
 	best, last := 0.0, 0
-	for stage := 0; stage < len(filledSteps) && out.Rounds < filledRounds; out.Rounds++ {
+	for stage := 0; stage < len(filledEffort) && out.Rounds < filledRounds; out.Rounds++ {
 		value, prices := p.solve()
 		slack := filledSlack
-		if stage == len(filledSteps)-1 {
+		if stage == len(filledEffort)-1 {
 			slack = leastSlack
 		}
-		steepest, more := p.price(prices, slack, filledSteps[stage])
+		steepest, more := p.price(prices, slack, filledEffort[stage].steps, filledEffort[stage].width)
 		if proved := value / steepest; proved > best {
 			best = proved
 			for i := range prices {
@@ -72,7 +73,7 @@ func Fill(columns []Column, kinds []Ruled) (out Filled, ok bool) {
 			out.PerPod = prices
 		}
 		out.Value = value
-		if stage == len(filledSteps)-1 {
+		if stage == len(filledEffort)-1 {
 			last++
 		}
 		if !more || last == filledProofs {
@@ -182,12 +183,15 @@ func (p *program) solve() (float64, []float64) {
 
 // price looks for fillings that are worth more than their bin and adds them. steepest
 // is how much more any filling could be worth, as a multiple of its bin's price.
-func (p *program) price(prices []float64, slack float64, steps int) (steepest float64, more bool) {
+func (p *program) price(prices []float64, slack float64, steps, width int) (steepest float64, more bool) {
 	steepest = 1
 	for b := range p.bins {
 		f := newFilling(p, b, prices)
 		cost := float64(p.bins[b].Price)
 		up := f.search(cost*(1+slack), steps)
+		if !f.found && up > cost*(1+slack) && width > 0 {
+			up = min(up, f.layers(cost*(1+slack), width))
+		}
 		steepest = max(steepest, up/cost)
 		if f.found && p.add(b, f.best) {
 			more = true
