@@ -196,7 +196,7 @@ endif
 
 .PHONY: deploy
 deploy: build check-node check-cluster ## deploy what exists so far (AWS credentials needed)
-	@echo "deploy: today the stack holds plan, sweep, lifecycle and catalog; interruption, consolidation, access to the cluster: not built yet"
+	@echo "deploy: today the stack holds plan, sweep, lifecycle, catalog, interruption and consolidation; access to the cluster: not built yet"
 	npx --yes $(CDK_CLI) deploy $(CDK_CONTEXT)
 
 .PHONY: destroy

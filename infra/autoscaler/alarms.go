@@ -38,6 +38,12 @@ func (a *Autoscaler) alarms(props Props) {
 		{id: "WorkDied", threshold: 1, periods: 1,
 			metric:      a.DeadWork.MetricApproximateNumberOfMessagesVisible(&awscloudwatch.MetricOptions{Statistic: jsii.String("Maximum"), Period: seconds(300)}),
 			description: "Steps of nodes failed for good and are in the dead-letter queue. Housekeeping goes on with the nodes; the log of the lifecycle function says what failed."},
+		{id: "NoticesDied", threshold: 1, periods: 1,
+			metric:      a.DeadNotices.MetricApproximateNumberOfMessagesVisible(&awscloudwatch.MetricOptions{Statistic: jsii.String("Maximum"), Period: seconds(300)}),
+			description: "Notices about instances could not be read, or not be acted on, and are in the dead-letter queue. The log of the interruption function says why."},
+		{id: "NoticesWait", threshold: 60, periods: 1,
+			metric:      a.Notices.MetricApproximateAgeOfOldestMessage(&awscloudwatch.MetricOptions{Statistic: jsii.String("Maximum"), Period: seconds(60)}),
+			description: "A notice about an instance waits for a minute, of the two that EC2 gives. The interruption function fails, is throttled or is not started; its log says which."},
 	}
 	for _, f := range []struct {
 		id string

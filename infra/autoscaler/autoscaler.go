@@ -1,6 +1,8 @@
 package autoscaler
 
 import (
+	"maps"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
@@ -21,11 +23,19 @@ type Autoscaler struct {
 	Lifecycle *Function
 	// Catalog finds out what can be launched: types, prices, NodeClasses.
 	Catalog *Function
+	// Interruption acts on notices of AWS about instances. To invoke it with an event of
+	// EventBridge is to hand it one.
+	Interruption *Function
+	// Consolidation makes the cluster cheaper. To invoke it is to ask for a pass now.
+	Consolidation *Function
 
 	// Table is the ledger.
 	Table awsdynamodb.ITable
 	// Ticks brings sweeps, Work brings steps; DeadWork has the steps that failed for good.
 	Ticks, Work, DeadWork awssqs.Queue
+	// Notices brings what AWS says about instances; DeadNotices has what could not be read,
+	// or not be acted on.
+	Notices, DeadNotices awssqs.Queue
 }
 
 // Seconds that a function may take, and what follows from it for its queue.
@@ -33,6 +43,20 @@ const (
 	sweepTimeout     = 300
 	lifecycleTimeout = 120
 	catalogTimeout   = 300
+
+	interruptionTimeout  = 20
+	consolidationTimeout = 300
+	// consolidationReserved: one pass at a time. Another one would find the lease taken.
+	consolidationReserved = 1
+
+	// A notice is about two minutes: what was lost with a function that was cut off comes back
+	// as soon as it cannot be at work any more, and what failed in 2 to 5 seconds, because the
+	// function says so. It takes that many deliveries to wait for EC2 to know an instance.
+	noticeVisibility  = 30
+	noticeReceives    = 60
+	noticeRetention   = 3600
+	noticeBatch       = 10
+	noticeConcurrency = 5
 
 	// A tick that failed is not brought again: it is too old by then, and the next one is a
 	// few seconds away. The visibility timeout only has to be longer than the function, which
@@ -117,6 +141,34 @@ func (a *Autoscaler) act(props Props) {
 	})
 	a.Lifecycle = &lifecycle
 
+	consolidating := consolidationReserved
+	if props.SharedConcurrency {
+		consolidating = 0
+	}
+	consolidation := a.function(props, function{
+		id: "Consolidation", name: "consolidation", memory: props.ConsolidationMemoryMiB, timeout: consolidationTimeout, concurrency: consolidating,
+		description: "Kerf: makes " + props.ClusterName + " cheaper: nodes that are empty, too large or out of date.",
+		environs:    env, policies: may.consolidation(),
+	})
+	a.Consolidation = &consolidation
+	// The next minute brings the next pass.
+	consolidation.Lambda.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{MaxEventAge: seconds(60), RetryAttempts: jsii.Number(0)})
+
+	noticing := noticeConcurrency
+	if props.SharedConcurrency {
+		noticing = 0
+	}
+	notices := map[string]*string{"KERF_INTERRUPTION_QUEUE": a.Notices.QueueUrl(), "KERF_INTERRUPTION_DEAD_LETTERS": a.DeadNotices.QueueUrl()}
+	maps.Copy(notices, env)
+	interruption := a.function(props, function{
+		id: "Interruption", name: "interruption", memory: props.InterruptionMemoryMiB, timeout: interruptionTimeout, concurrency: noticing,
+		description: "Kerf: acts on what AWS says about instances of " + props.ClusterName + " that will go.",
+		environs:    notices, policies: may.interruption(),
+	})
+	a.Interruption = &interruption
+
+	a.trigger(interruption, a.Notices, noticeBatch, noticeConcurrency)
+	a.rules()
 	a.trigger(sweep, a.Ticks, 1, tickConcurrency)
 	a.trigger(lifecycle, a.Work, workBatch, workConcurrency)
 	a.schedules()

@@ -36,7 +36,7 @@ var contextKeys = []contextKey{
 		word(func(p *Props) *string { return &p.TableName })},
 	{"alarmTopicArn", "none", "SNS topic that alarms tell.",
 		word(func(p *Props) *string { return &p.AlarmTopicARN })},
-	{"sharedConcurrency", "false", "true reserves nothing of the account's concurrency for the lifecycle function. Accounts with a limit below 110 need it.",
+	{"sharedConcurrency", "false", "true reserves nothing of the account's concurrency for lifecycle, interruption and consolidation. Accounts with a limit below 116 need it.",
 		yes(func(p *Props) *bool { return &p.SharedConcurrency })},
 	{"logRetentionDays", "30", "How long logs are kept.",
 		whole(func(p *Props) *int { return &p.LogRetentionDays })},
@@ -50,6 +50,10 @@ var contextKeys = []contextKey{
 		whole(func(p *Props) *int { return &p.LifecycleMemoryMiB })},
 	{"catalogMemoryMiB", "1024", "Memory of the catalog function.",
 		whole(func(p *Props) *int { return &p.CatalogMemoryMiB })},
+	{"interruptionMemoryMiB", "512", "Memory of the interruption function.",
+		whole(func(p *Props) *int { return &p.InterruptionMemoryMiB })},
+	{"consolidationMemoryMiB", "1769", "Memory of the consolidation function.",
+		whole(func(p *Props) *int { return &p.ConsolidationMemoryMiB })},
 }
 
 func word[S ~string](at func(*Props) *S) func(*Props, any) error {

@@ -70,6 +70,30 @@ func (g grants) lifecycle() []policy {
 	}
 }
 
+// consolidation launches what takes the place of other nodes, and ends what EC2 gave of that
+// and nobody needs; nodes are drained and ended by lifecycle.
+func (g grants) consolidation() []policy {
+	return []policy{
+		g.ledger(), g.cluster(), g.launching(),
+		{"removing", []statement{g.terminating()}},
+		{"queues", []statement{send("AllowSendingTicksAndWork", *g.auto.Ticks.QueueArn(), *g.auto.Work.QueueArn())}},
+	}
+}
+
+// interruption writes to the ledger and asks EC2 whose an instance is; it launches and ends
+// nothing.
+func (g grants) interruption() []policy {
+	return []policy{
+		g.ledger(), g.cluster(),
+		{"instances", []statement{{sid: "AllowInstanceReads", actions: []string{"ec2:DescribeInstances"}, resources: []string{"*"}, conditions: g.here()}, g.denials()}},
+		{"queues", []statement{
+			consume("AllowNotices", *g.auto.Notices.QueueArn()),
+			send("AllowSendingTicksAndWork", *g.auto.Ticks.QueueArn(), *g.auto.Work.QueueArn()),
+			send("AllowPuttingAside", *g.auto.DeadNotices.QueueArn()),
+		}},
+	}
+}
+
 // catalog launches nothing. It hands roles to profiles, and takes the templates of a class
 // along when the class goes.
 func (g grants) catalog() []policy {
@@ -138,9 +162,18 @@ func (g grants) passRole() statement {
 func (g grants) reads() []statement {
 	return []statement{
 		{sid: "AllowLaunchReads", actions: []string{"ec2:DescribeInstances", "ec2:DescribeLaunchTemplates"}, resources: []string{"*"}, conditions: g.here()},
-		// A denial of EC2's is in code; the text in it names the permission that is missing.
-		{sid: "AllowReadingDenials", actions: []string{"sts:DecodeAuthorizationMessage"}, resources: []string{"*"}, conditions: g.here()},
+		g.denials(),
 	}
+}
+
+// denials: one of EC2's is in code, and the text in it names the permission that is missing.
+func (g grants) denials() statement {
+	return statement{sid: "AllowReadingDenials", actions: []string{"sts:DecodeAuthorizationMessage"}, resources: []string{"*"}, conditions: g.here()}
+}
+
+// terminating ends instances that carry the cluster's tags.
+func (g grants) terminating() statement {
+	return statement{sid: "AllowScopedTermination", actions: []string{"ec2:TerminateInstances"}, resources: []string{g.arn("ec2", "instance/*")}, conditions: g.owned()}
 }
 
 // removing ends what carries the cluster's tags.

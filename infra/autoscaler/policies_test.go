@@ -24,7 +24,7 @@ func statements(role resource) []map[string]any {
 }
 
 // functions are those with a role.
-var functions = []string{"Plan", "Sweep", "Lifecycle", "Catalog"}
+var functions = []string{"Plan", "Sweep", "Lifecycle", "Catalog", "Interruption", "Consolidation"}
 
 // TestRoles: each function has a role of its own, that only Lambda may take, with nothing
 // attached from elsewhere.
@@ -49,7 +49,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s: %s", f, d)
 		}
 	}
-	for schedule, action := range map[string]string{"Minute": "sqs:SendMessage", "CatalogRefresh": "lambda:InvokeFunction"} {
+	for schedule, action := range map[string]string{"Minute": "sqs:SendMessage", "CatalogRefresh": "lambda:InvokeFunction", "Consolidate": "lambda:InvokeFunction"} {
 		role := tm.role(t, schedule)
 		trust := []any{map[string]any{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": map[string]any{"Service": "scheduler.amazonaws.com"},
 			"Condition": map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": map[string]any{"Ref": "AWS::AccountId"}}}}}
@@ -67,14 +67,18 @@ func TestRoles(t *testing.T) {
 func TestActions(t *testing.T) {
 	tm := demo(t)
 	const logs = "logs:CreateLogStream logs:PutLogEvents"
-	const common = logs + " dynamodb:ConditionCheckItem dynamodb:DeleteItem dynamodb:DescribeTable dynamodb:GetItem dynamodb:PutItem dynamodb:Query dynamodb:UpdateItem" +
-		" eks:DescribeCluster ec2:DescribeInstances ec2:DescribeLaunchTemplates ec2:DeleteLaunchTemplate iam:PassRole sts:DecodeAuthorizationMessage"
+	const knows = logs + " dynamodb:ConditionCheckItem dynamodb:DeleteItem dynamodb:DescribeTable dynamodb:GetItem dynamodb:PutItem dynamodb:Query dynamodb:UpdateItem" +
+		" eks:DescribeCluster ec2:DescribeInstances sts:DecodeAuthorizationMessage"
+	const common = knows + " ec2:DescribeLaunchTemplates ec2:DeleteLaunchTemplate iam:PassRole"
 	const acts = common + " ec2:CreateFleet ec2:CreateLaunchTemplate ec2:CreateTags ec2:RunInstances ec2:TerminateInstances" +
 		" sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage sqs:SendMessage"
 	for f, want := range map[string]string{
-		"Plan":      logs + " dynamodb:DescribeTable dynamodb:GetItem dynamodb:Query",
-		"Sweep":     acts + " lambda:InvokeFunction",
-		"Lifecycle": acts,
+		"Plan":         logs + " dynamodb:DescribeTable dynamodb:GetItem dynamodb:Query",
+		"Sweep":        acts + " lambda:InvokeFunction",
+		"Lifecycle":    acts,
+		"Interruption": knows + " sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage sqs:SendMessage",
+		"Consolidation": knows + " ec2:DescribeLaunchTemplates iam:PassRole ec2:CreateFleet ec2:CreateLaunchTemplate ec2:CreateTags ec2:RunInstances" +
+			" ec2:TerminateInstances sqs:SendMessage",
 		"Catalog": common + " ec2:DescribeCapacityReservations ec2:DescribeImages ec2:DescribeInstanceTypeOfferings ec2:DescribeInstanceTypes ec2:DescribePlacementGroups" +
 			" ec2:DescribeSecurityGroups ec2:DescribeSpotPriceHistory ec2:DescribeSubnets ssm:GetParameter pricing:GetProducts" +
 			" iam:AddRoleToInstanceProfile iam:CreateInstanceProfile iam:DeleteInstanceProfile iam:GetInstanceProfile iam:ListInstanceProfiles" +
@@ -182,6 +186,8 @@ func TestConditions(t *testing.T) {
 		"AllowScopedResourceTagging":                tagging,
 		"AllowScopedDeletion":                       owned,
 		"AllowScopedTemplateDeletion":               owned,
+		"AllowScopedTermination":                    owned,
+		"AllowInstanceReads":                        here,
 		"AllowPassingInstanceRole":                  {"StringEquals": map[string]any{"iam:PassedToService": []any{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}},
 		"AllowScopedInstanceProfileCreationActions": profile("RequestTag"),
 		"AllowScopedInstanceProfileTagActions":      profile("ResourceTag", "RequestTag"),

@@ -45,6 +45,9 @@ type Props struct {
 	// SweepMemoryMiB, LifecycleMemoryMiB and CatalogMemoryMiB are the memory of the functions
 	// that act, 128 to 10240. Default: 1769, 512 and 1024.
 	SweepMemoryMiB, LifecycleMemoryMiB, CatalogMemoryMiB int
+	// InterruptionMemoryMiB and ConsolidationMemoryMiB are that of two more. Default: 512 and
+	// 1769.
+	InterruptionMemoryMiB, ConsolidationMemoryMiB int
 	// NodeRoles are the IAM roles that nodes may have, by name (with its path) or ARN: those
 	// that EC2NodeClasses name in spec.role, and those of the profiles in
 	// spec.instanceProfile. Default: KarpenterNodeRole-<cluster>.
@@ -57,8 +60,8 @@ type Props struct {
 	TableName string
 	// AlarmTopicARN is the SNS topic that alarms tell. Default: they tell nobody.
 	AlarmTopicARN string
-	// SharedConcurrency reserves nothing of the account's concurrency for the lifecycle
-	// function. Accounts with a limit below 110 need it.
+	// SharedConcurrency reserves nothing of the account's concurrency for lifecycle,
+	// interruption and consolidation. Accounts with a limit below 116 need it.
 	SharedConcurrency bool
 	// Settings are what the functions can be told, by the keys of docs/config.md.
 	Settings map[string]string
@@ -103,6 +106,12 @@ func (p Props) withDefaults() Props {
 	if p.CatalogMemoryMiB == 0 {
 		p.CatalogMemoryMiB = 1024
 	}
+	if p.InterruptionMemoryMiB == 0 {
+		p.InterruptionMemoryMiB = 512
+	}
+	if p.ConsolidationMemoryMiB == 0 {
+		p.ConsolidationMemoryMiB = 1769
+	}
 	if len(p.NodeRoles) == 0 {
 		p.NodeRoles = []string{"KarpenterNodeRole-" + p.ClusterName}
 	}
@@ -128,7 +137,8 @@ func (p Props) validate() error {
 	for _, m := range []struct {
 		key string
 		mib int
-	}{{"planMemoryMiB", p.PlanMemoryMiB}, {"sweepMemoryMiB", p.SweepMemoryMiB}, {"lifecycleMemoryMiB", p.LifecycleMemoryMiB}, {"catalogMemoryMiB", p.CatalogMemoryMiB}} {
+	}{{"planMemoryMiB", p.PlanMemoryMiB}, {"sweepMemoryMiB", p.SweepMemoryMiB}, {"lifecycleMemoryMiB", p.LifecycleMemoryMiB}, {"catalogMemoryMiB", p.CatalogMemoryMiB},
+		{"interruptionMemoryMiB", p.InterruptionMemoryMiB}, {"consolidationMemoryMiB", p.ConsolidationMemoryMiB}} {
 		if m.mib < 128 || m.mib > 10240 {
 			bad("%s: %d is out of range; Lambda takes 128 to 10240", m.key, m.mib)
 		}
@@ -171,7 +181,7 @@ func (p Props) functions() []string {
 	if p.PlanOnly {
 		return []string{"plan"}
 	}
-	return []string{"plan", "sweep", "lifecycle", "catalog"}
+	return []string{"plan", "sweep", "lifecycle", "catalog", "interruption", "consolidation"}
 }
 
 // checkSettings asks the functions' own table, so that a mistake shows here and not

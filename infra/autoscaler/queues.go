@@ -2,6 +2,7 @@ package autoscaler
 
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsscheduler"
@@ -23,6 +24,44 @@ func (a *Autoscaler) queues() {
 		VisibilityTimeout: seconds(workVisibility),
 		DeadLetterQueue:   &awssqs.DeadLetterQueue{Queue: a.DeadWork, MaxReceiveCount: jsii.Number(workReceives)},
 	})
+	a.DeadNotices = queue("DeadNotices", awssqs.QueueProps{RetentionPeriod: seconds(deadRetention)})
+	a.Notices = queue("Notices", awssqs.QueueProps{
+		RetentionPeriod: seconds(noticeRetention), VisibilityTimeout: seconds(noticeVisibility),
+		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: a.DeadNotices, MaxReceiveCount: jsii.Number(noticeReceives)},
+	})
+}
+
+// notices are the events that AWS has about instances, by the names that Karpenter's rules
+// have. They say which instance it is, and not of which cluster: the function finds out.
+var notices = []struct{ id, source, detailType, description string }{
+	{"SpotInterruptionRule", "aws.ec2", "EC2 Spot Instance Interruption Warning", "EC2 takes a spot instance back in two minutes"},
+	{"RebalanceRule", "aws.ec2", "EC2 Instance Rebalance Recommendation", "a spot instance is likelier to be taken back"},
+	{"InstanceStateChangeRule", "aws.ec2", "EC2 Instance State-change Notification", "an instance was stopped or terminated"},
+	{"ScheduledChangeRule", "aws.health", "AWS Health Event", "AWS plans to do something with instances"},
+	{"CapacityReservationInterruptionRule", "aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning", "an instance loses its place in a reservation"},
+}
+
+// rules bring the notices of the region to their queue. They filter by kind and nothing
+// else: a rule that looks for more misses what AWS words anew.
+func (a *Autoscaler) rules() {
+	arns := make([]*string, len(notices))
+	for i, n := range notices {
+		rule := awsevents.NewCfnRule(a.Construct, &n.id, &awsevents.CfnRuleProps{
+			Description:  jsii.String("Kerf: " + n.description),
+			EventPattern: map[string]any{"source": []string{n.source}, "detail-type": []string{n.detailType}},
+			Targets: []any{&awsevents.CfnRule_TargetProperty{
+				Id: jsii.String("Notices"), Arn: a.Notices.QueueArn(),
+				// The queue's own policy lets the rule in. What it does not get by then is too late.
+				RetryPolicy: &awsevents.CfnRule_RetryPolicyProperty{MaximumEventAgeInSeconds: jsii.Number(noticeRetention), MaximumRetryAttempts: jsii.Number(185)},
+			}},
+		})
+		arns[i] = rule.AttrArn()
+	}
+	a.Notices.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Sid: jsii.String("AllowRules"), Actions: jsii.Strings("sqs:SendMessage"), Resources: &[]*string{a.Notices.QueueArn()},
+		Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String("events.amazonaws.com"), nil)},
+		Conditions: &map[string]any{"ArnEquals": map[string]any{"aws:SourceArn": arns}},
+	}))
 }
 
 // trigger lets a queue start a function, with an answer that names what failed.
@@ -64,5 +103,6 @@ func (a *Autoscaler) schedules() {
 	// Cron and not rate: a rate counts from when the stack was made, and a tick is the start
 	// of a minute.
 	schedule("Minute", "a tick for each minute", "cron(* * * * ? *)", 60, *a.Ticks.QueueArn(), "sqs:SendMessage", minuteTick)
+	schedule("Consolidate", "a pass that makes the cluster cheaper", "rate(1 minute)", 60, *a.Consolidation.Lambda.FunctionArn(), "lambda:InvokeFunction", "{}")
 	schedule("CatalogRefresh", "types, prices and NodeClasses anew", "rate(5 minutes)", 300, *a.Catalog.Lambda.FunctionArn(), "lambda:InvokeFunction", "{}")
 }

@@ -55,7 +55,7 @@ func NewStack(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	for _, f := range []struct {
 		name string
 		fn   *Function
-	}{{"Sweep", a.Sweep}, {"Lifecycle", a.Lifecycle}, {"Catalog", a.Catalog}} {
+	}{{"Sweep", a.Sweep}, {"Lifecycle", a.Lifecycle}, {"Catalog", a.Catalog}, {"Interruption", a.Interruption}, {"Consolidation", a.Consolidation}} {
 		output(f.name+"FunctionName", "The function "+f.name, f.fn.Lambda.FunctionName())
 		output(f.name+"LogGroup", "Where it logs", f.fn.Logs.LogGroupName())
 		output(f.name+"RoleArn", "Its role, which the cluster has to let in", f.fn.Role.RoleArn())
@@ -68,6 +68,8 @@ func NewStack(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	output("TickQueueUrl", "The queue of sweeps", a.Ticks.QueueUrl())
 	output("WorkQueueUrl", "The queue of steps", a.Work.QueueUrl())
 	output("WorkDeadLettersUrl", "The steps that failed for good", a.DeadWork.QueueUrl())
+	output("NoticeQueueUrl", "The queue of what AWS says about instances", a.Notices.QueueUrl())
+	output("NoticeDeadLettersUrl", "What of that could not be read, or not be acted on", a.DeadNotices.QueueUrl())
 	return stack, nil
 }
 

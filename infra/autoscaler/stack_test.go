@@ -51,9 +51,9 @@ func TestResources(t *testing.T) {
 		return out
 	}
 	want := map[string]int{
-		"AWS::Lambda::Function": 4, "AWS::Logs::LogGroup": 4, "AWS::IAM::Role": 6, "AWS::DynamoDB::Table": 1,
-		"AWS::SQS::Queue": 3, "AWS::SQS::QueuePolicy": 3, "AWS::Lambda::EventSourceMapping": 2, "AWS::Lambda::EventInvokeConfig": 1,
-		"AWS::Scheduler::Schedule": 2, "AWS::CloudWatch::Alarm": 6,
+		"AWS::Lambda::Function": 6, "AWS::Logs::LogGroup": 6, "AWS::IAM::Role": 9, "AWS::DynamoDB::Table": 1,
+		"AWS::SQS::Queue": 5, "AWS::SQS::QueuePolicy": 5, "AWS::Lambda::EventSourceMapping": 3, "AWS::Lambda::EventInvokeConfig": 2,
+		"AWS::Scheduler::Schedule": 3, "AWS::CloudWatch::Alarm": 8, "AWS::Events::Rule": 5,
 	}
 	if d := cmp.Diff(want, count(demo(t))); d != "" {
 		t.Error(d)
@@ -77,7 +77,7 @@ func TestFunctions(t *testing.T) {
 	for _, f := range []struct {
 		name            string
 		memory, timeout float64
-	}{{"Plan", 1769, 60}, {"Sweep", 1769, 300}, {"Lifecycle", 512, 120}, {"Catalog", 1024, 300}} {
+	}{{"Plan", 1769, 60}, {"Sweep", 1769, 300}, {"Lifecycle", 512, 120}, {"Catalog", 1024, 300}, {"Interruption", 512, 20}, {"Consolidation", 1769, 300}} {
 		t.Run(f.name, func(t *testing.T) {
 			fn := tm.function(t, f.name)
 			group := tm.find(t, "AWS::Logs::LogGroup", "Kerf"+f.name+"Logs")
@@ -153,7 +153,8 @@ func TestRestoredTable(t *testing.T) {
 func TestQueues(t *testing.T) {
 	tm := demo(t)
 	ticks, work, dead := tm.queue(t, "Ticks"), tm.queue(t, "Work"), tm.queue(t, "DeadWork")
-	for _, q := range []resource{ticks, work, dead} {
+	notices, deadNotices := tm.queue(t, "Notices"), tm.queue(t, "DeadNotices")
+	for _, q := range []resource{ticks, work, dead, notices, deadNotices} {
 		if q.Properties["SqsManagedSseEnabled"] != true {
 			t.Errorf("%s is not encrypted", q.id)
 		}
@@ -165,6 +166,9 @@ func TestQueues(t *testing.T) {
 			policies++
 			want := []any{map[string]any{"Effect": "Deny", "Action": "sqs:*", "Principal": map[string]any{"AWS": "*"},
 				"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}}, "Resource": map[string]any{"Fn::GetAtt": []any{q.id, "Arn"}}}}
+			if q.id == notices.id {
+				want = append(want, tm.rulesMaySend(t, q))
+			}
 			if d := cmp.Diff(want, p.at("PolicyDocument", "Statement")); d != "" {
 				t.Errorf("%s: %s", q.id, d)
 			}
@@ -194,8 +198,81 @@ func TestQueues(t *testing.T) {
 	if target(work.at("RedrivePolicy", "deadLetterTargetArn")) != dead.id || work.at("RedrivePolicy", "maxReceiveCount").(float64) < 5 {
 		t.Errorf("dead letters of work: %v", work.Properties["RedrivePolicy"])
 	}
-	if r := number(dead, "MessageRetentionPeriod"); r != 1209600 {
-		t.Errorf("dead letters are kept for %v s, want 14 days", r)
+	for _, d := range []resource{dead, deadNotices} {
+		if r := number(d, "MessageRetentionPeriod"); r != 1209600 {
+			t.Errorf("%s: dead letters are kept for %v s, want 14 days", d.id, r)
+		}
+	}
+	// A notice of a function that was cut off comes back in half a minute, and one of an
+	// instance that EC2 does not know for three minutes comes back every five seconds.
+	if timeout, v := number(tm.function(t, "Interruption"), "Timeout"), number(notices, "VisibilityTimeout"); timeout != 20 || v != 30 {
+		t.Errorf("a notice comes back after %v s, its function may run for %v s", v, timeout)
+	}
+	receives, _ := notices.at("RedrivePolicy", "maxReceiveCount").(float64)
+	if target(notices.at("RedrivePolicy", "deadLetterTargetArn")) != deadNotices.id || receives < 180/5+10 {
+		t.Errorf("dead letters of notices: %v", notices.Properties["RedrivePolicy"])
+	}
+	if r := number(notices, "MessageRetentionPeriod"); r < receives*30 {
+		t.Errorf("notices are kept for %v s: they are lost before they are dead letters", r)
+	}
+}
+
+// rulesMaySend is the statement that lets exactly the stack's rules send to a queue.
+func (tm template) rulesMaySend(t *testing.T, q resource) any {
+	t.Helper()
+	var arns []any
+	for _, n := range notices {
+		arns = append(arns, map[string]any{"Fn::GetAtt": []any{tm.find(t, "AWS::Events::Rule", "Kerf"+n.id).id, "Arn"}})
+	}
+	return map[string]any{"Sid": "AllowRules", "Effect": "Allow", "Action": "sqs:SendMessage", "Principal": map[string]any{"Service": "events.amazonaws.com"},
+		"Condition": map[string]any{"ArnEquals": map[string]any{"aws:SourceArn": arns}}, "Resource": map[string]any{"Fn::GetAtt": []any{q.id, "Arn"}}}
+}
+
+// TestRules: the five kinds of events, whole, and each sample is one of them.
+func TestRules(t *testing.T) {
+	tm := demo(t)
+	kinds := map[string]bool{}
+	for _, r := range tm.all("AWS::Events::Rule") {
+		pattern, _ := r.Properties["EventPattern"].(map[string]any)
+		if len(pattern) != 2 {
+			t.Errorf("%s filters further: %v", r.id, pattern)
+		}
+		kinds[list(pattern["source"])[0]+"/"+list(pattern["detail-type"])[0]] = true
+		targets := r.Properties["Targets"].([]any)
+		if len(targets) != 1 || target(targets[0].(map[string]any)["Arn"]) != tm.queue(t, "Notices").id {
+			t.Errorf("%s: %v", r.id, targets)
+		}
+		if in := targets[0].(map[string]any); in["Input"] != nil || in["InputPath"] != nil || in["InputTransformer"] != nil {
+			t.Errorf("%s: the event does not come as it is: %v", r.id, in)
+		}
+	}
+	want := map[string]bool{
+		"aws.ec2/EC2 Spot Instance Interruption Warning": true, "aws.ec2/EC2 Instance Rebalance Recommendation": true, "aws.ec2/EC2 Instance State-change Notification": true,
+		"aws.health/AWS Health Event": true, "aws.ec2/EC2 Capacity Reservation Instance Interruption Warning": true,
+	}
+	if d := cmp.Diff(want, kinds); d != "" {
+		t.Error(d)
+	}
+	files, err := filepath.Glob("../../events/interruption/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e struct {
+			Source     string
+			DetailType string `json:"detail-type"`
+			Type       string
+		}
+		if err := json.Unmarshal(raw, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Type != "Notification" && !kinds[e.Source+"/"+e.DetailType] {
+			t.Errorf("%s: no rule brings %s of %s", f, e.DetailType, e.Source)
+		}
 	}
 }
 
@@ -204,7 +281,7 @@ func TestTriggers(t *testing.T) {
 	for _, tr := range []struct {
 		queue, function    string
 		batch, concurrency float64
-	}{{"Ticks", "Sweep", 1, 2}, {"Work", "Lifecycle", 5, 10}} {
+	}{{"Ticks", "Sweep", 1, 2}, {"Work", "Lifecycle", 5, 10}, {"Notices", "Interruption", 10, 5}} {
 		fn := tm.function(t, tr.function)
 		want := map[string]any{
 			"BatchSize": tr.batch, "EventSourceArn": map[string]any{"Fn::GetAtt": []any{tm.queue(t, tr.queue).id, "Arn"}},
@@ -219,8 +296,14 @@ func TestTriggers(t *testing.T) {
 			t.Errorf("%s: %v reserved, %v started", tr.function, r, tr.concurrency)
 		}
 	}
-	if got := tm.function(t, "Lifecycle").Properties["ReservedConcurrentExecutions"]; got != float64(10) {
-		t.Errorf("reserved for lifecycle: %v", got)
+	reserved := map[string]any{}
+	for _, f := range functions {
+		if v, ok := tm.function(t, f).Properties["ReservedConcurrentExecutions"]; ok {
+			reserved[f] = v
+		}
+	}
+	if d := cmp.Diff(map[string]any{"Lifecycle": 10., "Interruption": 5., "Consolidation": 1.}, reserved); d != "" {
+		t.Errorf("reserved: %s", d)
 	}
 	props := demoProps()
 	props.SharedConcurrency = true
@@ -288,16 +371,30 @@ func set(seen map[string]bool, g string) map[string]bool { seen[g] = true; retur
 func TestSchedules(t *testing.T) {
 	tm := demo(t)
 	minute, refresh := tm.find(t, "AWS::Scheduler::Schedule", "KerfMinute"), tm.find(t, "AWS::Scheduler::Schedule", "KerfCatalogRefresh")
+	consolidate := tm.find(t, "AWS::Scheduler::Schedule", "KerfConsolidate")
 	for _, s := range []struct {
 		schedule   resource
 		expression string
 		target     string
 		maxAge     float64
-	}{{minute, "cron(* * * * ? *)", tm.queue(t, "Ticks").id, 60}, {refresh, "rate(5 minutes)", tm.function(t, "Catalog").id, 300}} {
+	}{{minute, "cron(* * * * ? *)", tm.queue(t, "Ticks").id, 60}, {refresh, "rate(5 minutes)", tm.function(t, "Catalog").id, 300},
+		{consolidate, "rate(1 minute)", tm.function(t, "Consolidation").id, 60}} {
 		got := []any{s.schedule.Properties["ScheduleExpression"], s.schedule.at("FlexibleTimeWindow", "Mode"), target(s.schedule.at("Target", "Arn")), s.schedule.at("Target", "RetryPolicy", "MaximumEventAgeInSeconds")}
 		if d := cmp.Diff([]any{s.expression, "OFF", s.target, s.maxAge}, got); d != "" {
 			t.Errorf("%s: %s", s.schedule.id, d)
 		}
+	}
+	// A pass that could not begin is no reason for two at once, a minute later.
+	async := map[string]any{}
+	for _, c := range tm.all("AWS::Lambda::EventInvokeConfig") {
+		for _, f := range functions {
+			if target(c.Properties["FunctionName"]) == tm.function(t, f).id {
+				async[f] = []any{c.Properties["MaximumEventAgeInSeconds"], c.Properties["MaximumRetryAttempts"]}
+			}
+		}
+	}
+	if d := cmp.Diff(map[string]any{"Catalog": []any{300., 1.}, "Consolidation": []any{60., 0.}}, async); d != "" {
+		t.Error(d)
 	}
 	input := minute.at("Target", "Input").(string)
 	at := time.Date(2026, 11, 30, 9, 30, 0, 0, time.UTC)
@@ -352,6 +449,16 @@ func TestAlarms(t *testing.T) {
 	if died.Properties["MetricName"] != "ApproximateNumberOfMessagesVisible" || died.Properties["Threshold"] != 1. || target(died.Properties["Dimensions"].([]any)[0].(map[string]any)["Value"]) != tm.queue(t, "DeadWork").id {
 		t.Errorf("dead letters: %v", died.Properties)
 	}
+	for alarm, queue := range map[string]string{"NoticesDied": "DeadNotices", "NoticesWait": "Notices"} {
+		a := tm.find(t, "AWS::CloudWatch::Alarm", "KerfAlarms"+alarm).Properties
+		metric, threshold := "ApproximateNumberOfMessagesVisible", 1.
+		if queue == "Notices" {
+			metric, threshold = "ApproximateAgeOfOldestMessage", 60.
+		}
+		if a["MetricName"] != metric || a["Threshold"] != threshold || target(a["Dimensions"].([]any)[0].(map[string]any)["Value"]) != tm.queue(t, queue).id {
+			t.Errorf("%s: %v", alarm, a)
+		}
+	}
 	for _, f := range []string{"Sweep", "Lifecycle", "Catalog"} {
 		a := tm.find(t, "AWS::CloudWatch::Alarm", "KerfAlarms"+f+"Errors").Properties
 		if a["MetricName"] != "Errors" || target(a["Dimensions"].([]any)[0].(map[string]any)["Value"]) != tm.function(t, f).id {
@@ -373,10 +480,10 @@ func TestAlarms(t *testing.T) {
 func TestChoices(t *testing.T) {
 	tm := made(t, Props{
 		ClusterName: "a_b", CodeDir: builtCode(t, elf.EM_X86_64), Architecture: AMD64,
-		LogRetentionDays: 7, PlanMemoryMiB: 512, PlanTimeoutSeconds: 30, SweepMemoryMiB: 3008, LifecycleMemoryMiB: 256, CatalogMemoryMiB: 2048,
+		LogRetentionDays: 7, PlanMemoryMiB: 512, PlanTimeoutSeconds: 30, SweepMemoryMiB: 3008, LifecycleMemoryMiB: 256, CatalogMemoryMiB: 2048, InterruptionMemoryMiB: 640, ConsolidationMemoryMiB: 3009,
 		Settings: map[string]string{"LOG_LEVEL": "debug"},
 	})
-	for name, memory := range map[string]float64{"Plan": 512, "Sweep": 3008, "Lifecycle": 256, "Catalog": 2048} {
+	for name, memory := range map[string]float64{"Plan": 512, "Sweep": 3008, "Lifecycle": 256, "Catalog": 2048, "Interruption": 640, "Consolidation": 3009} {
 		fn := tm.function(t, name)
 		got := []any{fn.Properties["Architectures"], fn.Properties["MemorySize"], fn.at("LoggingConfig", "ApplicationLogLevel")}
 		if d := cmp.Diff([]any{[]any{"x86_64"}, memory, "DEBUG"}, got); d != "" {
@@ -405,11 +512,13 @@ func TestEnvironment(t *testing.T) {
 	tm := made(t, props)
 	points := map[string]string{
 		"KERF_TABLE": tm.find(t, "AWS::DynamoDB::Table", "").id, "KERF_TICK_QUEUE": tm.queue(t, "Ticks").id, "KERF_WORK_QUEUE": tm.queue(t, "Work").id,
-		"KERF_CATALOG_FUNCTION": tm.function(t, "Catalog").id,
+		"KERF_CATALOG_FUNCTION": tm.function(t, "Catalog").id, "KERF_INTERRUPTION_QUEUE": tm.queue(t, "Notices").id, "KERF_INTERRUPTION_DEAD_LETTERS": tm.queue(t, "DeadNotices").id,
 	}
 	for name, names := range map[string][]string{
 		"Plan": {"KERF_TABLE"}, "Catalog": {"KERF_TABLE"}, "Lifecycle": {"KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
-		"Sweep": {"KERF_CATALOG_FUNCTION", "KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
+		"Consolidation": {"KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
+		"Interruption":  {"KERF_INTERRUPTION_DEAD_LETTERS", "KERF_INTERRUPTION_QUEUE", "KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
+		"Sweep":         {"KERF_CATALOG_FUNCTION", "KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
 	} {
 		var environ, got []string
 		for k, v := range tm.function(t, name).at("Environment", "Variables").(map[string]any) {
@@ -445,8 +554,9 @@ func TestEnvironment(t *testing.T) {
 
 func TestOutputs(t *testing.T) {
 	tm := demo(t)
-	want := []string{"CatalogFunctionName", "CatalogLogGroup", "CatalogRoleArn", "LifecycleFunctionName", "LifecycleLogGroup", "LifecycleRoleArn",
-		"PlanFunctionName", "PlanInvoke", "PlanLogGroup", "SweepFunctionName", "SweepInvoke", "SweepLogGroup", "SweepRoleArn",
+	want := []string{"CatalogFunctionName", "CatalogLogGroup", "CatalogRoleArn", "ConsolidationFunctionName", "ConsolidationLogGroup", "ConsolidationRoleArn",
+		"InterruptionFunctionName", "InterruptionLogGroup", "InterruptionRoleArn", "LifecycleFunctionName", "LifecycleLogGroup", "LifecycleRoleArn",
+		"NoticeDeadLettersUrl", "NoticeQueueUrl", "PlanFunctionName", "PlanInvoke", "PlanLogGroup", "SweepFunctionName", "SweepInvoke", "SweepLogGroup", "SweepRoleArn",
 		"TableName", "TickQueueUrl", "WorkDeadLettersUrl", "WorkQueueUrl"}
 	if d := cmp.Diff(want, slices.Sorted(maps.Keys(tm.Outputs))); d != "" {
 		t.Error(d)
