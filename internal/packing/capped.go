@@ -323,7 +323,7 @@ func (s *solver) packCapped(g *group, count []int) ([]pattern, float64) {
 	}
 	if sumOf(count) <= wideDive && float64(f.price) > lp*cappedEnough {
 		f.restore(root)
-		f.dive(1)
+		f.dive(2)
 	}
 	return f.mend(f.best, root, lp), lp
 }
