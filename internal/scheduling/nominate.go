@@ -69,8 +69,9 @@ func (w *World) settleNominations() {
 	// Who is more important, or was there first by name, keeps the room.
 	slices.SortStableFunc(list, func(a, b promise) int { return cmp.Compare(s.Pods[b.pod].Spec.Priority, s.Pods[a.pod].Spec.Priority) })
 	kept := map[int32]bool{}
+	seats := tenantsOf(s)
 	for _, n := range list {
-		if sketch.keeps(w, n) {
+		if !seats.taken(&s.Pods[n.pod], sketch.Nodes[n.node].Name) && sketch.keeps(w, n) {
 			kept[n.pod] = true
 		}
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,8 +9,15 @@ import (
 
 // inBubble runs a world in a bubble of its own.
 func inBubble(t *testing.T, seed uint64, o Options) *Report {
+	t.Helper()
 	var rep *Report
+	o.Verbose = o.Verbose || *trace != ""
 	synctest.Test(t, func(*testing.T) { rep = Run(seed, o) })
+	if *trace != "" {
+		if err := os.WriteFile(*trace, []byte(rep.Trace), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return rep
 }
 
