@@ -155,6 +155,10 @@ generate: check-go ## rewrite docs/reasons.md, docs/config.md and docs/metrics.m
 	@if [ -n '$(FACTS)' ]; then $(GO) run ./scripts/catalog -facts '$(FACTS)' -date '$(DATE)' -table internal/catalog/us-east-1.table; fi
 	$(GO) run ./scripts/docs
 
+.PHONY: crds
+crds: check-go ## take Karpenter's CRDs from its module into what bootstrap carries: make crds [CHECK=1 compares]
+	$(GO) run ./scripts/crds $(if $(CHECK),-check)
+
 .PHONY: verify
 verify: generate fmt lint ## generate, fmt, lint; fails when that changes a file
 	@git diff --exit-code --stat || { echo "verify: the files above changed: commit them" >&2; exit 1; }

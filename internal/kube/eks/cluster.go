@@ -31,6 +31,8 @@ type Cluster struct {
 	// API_AND_CONFIG_MAP or CONFIG_MAP.
 	Public, Private bool
 	AuthMode        string
+	// AutoMode: EKS launches nodes by itself.
+	AutoMode bool
 	// ServiceCIDR are the addresses of Services, of the family that IPv6 tells.
 	ServiceCIDR string
 	IPv6        bool
@@ -93,6 +95,9 @@ func clusterOf(in *types.Cluster) (*Cluster, error) {
 		if c.IPv6 = n.IpFamily == types.IpFamilyIpv6; c.IPv6 {
 			c.ServiceCIDR = aws.ToString(n.ServiceIpv6Cidr)
 		}
+	}
+	if m := in.ComputeConfig; m != nil {
+		c.AutoMode = aws.ToBool(m.Enabled)
 	}
 	if a := in.AccessConfig; a != nil {
 		c.AuthMode = string(a.AuthenticationMode)

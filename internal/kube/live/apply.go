@@ -1,0 +1,47 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Target names an object of any kind that has no namespace, for those who set a cluster up.
+type Target struct{ Group, Version, Resource, Name string }
+
+func (t Target) request(verb string) request {
+	return request{verb: verb, group: t.Group, version: t.Version, resource: t.Resource, name: t.Name, accept: plainJSON}
+}
+
+// applyPatch is the media type of a server-side apply; JSON is YAML.
+const applyPatch = "application/apply-patch+yaml"
+
+// Get reads an object as JSON. ErrNotFound: there is none. ErrMissingKind: nor its kind.
+func (c *Client) Get(ctx context.Context, t Target) (json.RawMessage, error) {
+	q := t.request("get")
+	a, err := c.do(ctx, &q)
+	return a.body, err
+}
+
+// Apply makes an object what it is to be, and takes the fields over that somebody else set:
+// a server-side apply in the name of manager. object is complete, as JSON. What comes back is
+// the object as it is then.
+func (c *Client) Apply(ctx context.Context, t Target, manager string, object json.RawMessage) (json.RawMessage, error) {
+	q := t.request("patch")
+	q.body, q.content = object, applyPatch
+	q.params = map[string]string{"fieldManager": manager, "force": "true"}
+	a, err := c.do(ctx, &q)
+	return a.body, err
+}
+
+// Remove deletes an object, whatever its UID. Success: there is none, or its kind is not
+// there.
+func (c *Client) Remove(ctx context.Context, t Target) error {
+	err := c.remove(ctx, t.request("delete"), metav1.DeleteOptions{})
+	if errors.Is(err, ErrMissingKind) {
+		return nil
+	}
+	return err
+}
