@@ -183,8 +183,8 @@ func (w *World) nodesOf(u *unit) packing.Bitset {
 	return out
 }
 
-// order puts units first that others wait for, then those that keep others away, then
-// those with the least choice.
+// order puts units first that others wait for, then those without a choice, then those
+// that keep others away, then those with the least choice.
 func (d *dealer) order() {
 	d.rank()
 	choice := func(u *unit) int {
@@ -195,6 +195,12 @@ func (d *dealer) order() {
 		}
 		return 0
 	}
+	free := func(u *unit) int {
+		if choice(u) == 1 {
+			return 0
+		}
+		return 1
+	}
 	guards := func(u *unit) int {
 		for _, m := range u.members {
 			if len(d.stance[m.rules].anti) > 0 {
@@ -204,7 +210,7 @@ func (d *dealer) order() {
 		return 1
 	}
 	slices.SortStableFunc(d.units, func(a, b *unit) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(guards(a), guards(b)), cmp.Compare(choice(a), choice(b)), cmp.Compare(a.base, b.base))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(free(a), free(b)), cmp.Compare(guards(a), guards(b)), cmp.Compare(choice(a), choice(b)), cmp.Compare(a.base, b.base))
 	})
 }
 
