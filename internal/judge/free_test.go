@@ -186,6 +186,9 @@ func TestSteeringInDrawnClusters(t *testing.T) {
 	} else {
 		all = all[len(all)-1:]
 	}
+	if *one != "" {
+		all = slices.DeleteFunc(all, func(w way) bool { return w.name != *one })
+	}
 	var table strings.Builder
 	tab := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tab, columns+"way\t")

@@ -81,7 +81,11 @@ func (w *openingWorld) bears(p *openingPod, n int) bool {
 		}
 	}
 	for _, s := range p.class.spreads {
-		if s.slack(w.o.Nodes[n].Labels[s.key]) < 0 {
+		slack := s.slack(w.o.Nodes[n].Labels[s.key])
+		if !slices.Contains(p.class.counted, s) {
+			slack++ // it does not count itself
+		}
+		if slack < 0 {
 			return false
 		}
 	}

@@ -1,13 +1,14 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -19,7 +20,7 @@ const zoneKey = "topology.kubernetes.io/zone"
 // openingOf writes an opening, one line an object:
 //
 //	node NAME STATE zone=Z since=SECONDS
-//	pod NAME node=NODE zones=SKEW version=N priority=N claim=NODE bound=NODE going
+//	pod NAME node=NODE zones=SKEW version=N priority=N of=KIND claim=NODE bound=NODE going
 //	other NODE zone=Z
 //
 // A pod named x-1 is the first of the kind x; NODE is the one that lists it.
@@ -63,7 +64,8 @@ func openingOf(t *testing.T, text string) *Opening {
 			p.Spec.Priority = int32(num("priority"))
 			if s := num("zones"); s > 0 {
 				p.Spec.Spread = []snapshot.TopologySpread{{
-					MaxSkew: int32(s), TopologyKey: zoneKey, WhenUnsatisfiable: "DoNotSchedule", Selector: &snapshot.LabelSelector{MatchLabels: p.Labels},
+					MaxSkew: int32(s), TopologyKey: zoneKey, WhenUnsatisfiable: "DoNotSchedule",
+					Selector: &snapshot.LabelSelector{MatchLabels: map[string]string{"app": cmp.Or(kv["of"], kind)}},
 				}}
 			}
 			if _, ok := kv["going"]; ok {
@@ -211,6 +213,19 @@ claim x-3 n1
 claim x-4 n2
 open n1
 open n2`},
+		{"a pod that its spread does not count may be one more than the spread bears", `
+			node n1 shut zone=a
+			node n2 shut zone=b
+			other n0 zone=a
+			pod y-9 bound=n0
+			pod x-1 node=n1 zones=1 of=y
+			pod x-2 node=n2 zones=1 of=y
+		`, `claim x-1 n2
+claim x-2 n1
+open n2
+open n1
+list n1 x-2
+list n2 x-1`},
 		{"with one zone alone nobody is refused for it", `
 			node n1 shut zone=a
 			node n2 shut zone=a
@@ -266,7 +281,7 @@ open n1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := openingOf(t, c.world)
-			if diff := cmp.Diff(c.want, outlineOf(o.Open(openAt))); diff != "" {
+			if diff := gocmp.Diff(c.want, outlineOf(o.Open(openAt))); diff != "" {
 				t.Error(diff)
 			}
 		})
