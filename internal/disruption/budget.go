@@ -31,7 +31,7 @@ const unlimited = math.MaxInt32
 func (x *search) allowed(pool *snapshot.NodePool, reason plan.MoveReason) allowance {
 	key := pool.Name + "\x00" + string(reason)
 	if a, ok := x.allowances[key]; ok {
-		return a
+		return a.less(x.spent[pool.Name])
 	}
 	total, down := 0, 0
 	for _, n := range x.nodes {
@@ -64,17 +64,18 @@ func (x *search) allowed(pool *snapshot.NodePool, reason plan.MoveReason) allowa
 		}
 	}
 	x.allowances[key] = out
-	return out
+	return out.less(x.spent[pool.Name])
 }
 
-// spend takes nodes from what is allowed.
-func (x *search) spend(pool *snapshot.NodePool, reason plan.MoveReason, n int) {
-	key := pool.Name + "\x00" + string(reason)
-	a := x.allowed(pool, reason)
+// spend takes nodes from what is allowed: a node that goes is down for every reason.
+func (x *search) spend(pool *snapshot.NodePool, n int) { x.spent[pool.Name] += n }
+
+// less is what is left after so many nodes.
+func (a allowance) less(n int) allowance {
 	if a.left != unlimited {
-		a.left -= n
+		a.left = max(0, a.left-n)
 	}
-	x.allowances[key] = a
+	return a
 }
 
 // budgetNodes is how many nodes a budget allows of total, unlimited while it is not active.

@@ -44,6 +44,8 @@ type node struct {
 	idleDetail string
 	// initialized nodes count in budgets; down ones use them up: they are not ready, or going.
 	initialized, down bool
+	// going nodes carry the taint or are being deleted, ending ones are being deleted.
+	going, ending bool
 }
 
 // empty reports whether nothing on the node would have to move (Karpenter: pods whose
@@ -148,6 +150,7 @@ func claimsOf(s *snapshot.Snapshot) map[string]*snapshot.NodeClaim {
 }
 
 const (
+	labelNodePool    = catalog.LabelNodePool
 	labelInitialized = "karpenter.sh/initialized"
 	taintDisrupted   = "karpenter.sh/disrupted"
 )
@@ -168,14 +171,15 @@ func (x *search) judge() {
 	}
 	for _, n := range x.nodes {
 		n.initialized = n.node.Labels[labelInitialized] == "true" && (n.claim == nil || conditionTrue(n.claim.Conditions, "Initialized"))
-		going := !n.node.Deleting.IsZero() || n.claim != nil && !n.claim.Deleting.IsZero() || tainted(n.node)
+		n.ending = !n.node.Deleting.IsZero() || n.claim != nil && !n.claim.Deleting.IsZero()
+		n.going = n.ending || tainted(n.node)
 		ready := snapshot.FindCondition(n.node.Conditions, "Ready")
-		n.down = going || ready != nil && ready.Status != "True"
+		n.down = n.going || ready != nil && ready.Status != "True"
 		who := nominated[n.name]
 		if who == "" && n.claim != nil {
 			who = nominated[n.claim.Name]
 		}
-		n.code, n.detail = x.blocked(n, going, who)
+		n.code, n.detail = x.blocked(n, who)
 		if n.code == "" {
 			n.idle, n.idleDetail = x.resting(n)
 		}
@@ -192,13 +196,13 @@ func tainted(n *snapshot.Node) bool {
 }
 
 // blocked says why no voluntary move may touch a node.
-func (x *search) blocked(n *node, going bool, nominated string) (plan.Code, string) {
+func (x *search) blocked(n *node, nominated string) (plan.Code, string) {
 	switch {
 	case n.claim == nil:
 		return plan.NodeUnmanaged, "it has no NodeClaim"
 	case !n.initialized:
 		return plan.NodeNotInitialized, "it is not initialized yet"
-	case going:
+	case n.going:
 		return plan.NodeGoing, "it is on its way out already"
 	case nominated != "":
 		return plan.NodeNominated, "pod " + nominated + " is about to run on it"

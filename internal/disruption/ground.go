@@ -6,6 +6,7 @@ import (
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/packing"
+	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/scheduling"
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -201,14 +202,21 @@ func covers(owner *snapshot.Pod, t *snapshot.PodAffinityTerm, p *snapshot.Pod) b
 
 // reserve takes the room of pods that the plan of the same snapshot puts on nodes.
 func (g *ground) reserve() {
-	if g.x.o.Base == nil || len(g.x.o.Base.Placements) == 0 {
+	var taken []plan.Placement
+	if g.x.o.Base != nil {
+		taken = append(taken, g.x.o.Base.Placements...)
+	}
+	for _, m := range g.x.promises {
+		taken = append(taken, plan.Placement{Pod: m.Namespace + "/" + m.Pod, Node: m.Node})
+	}
+	if len(taken) == 0 {
 		return
 	}
 	pods := make(map[string]*snapshot.Pod, len(g.x.s.Pods))
 	for i := range g.x.s.Pods {
 		pods[g.x.s.Pods[i].Ref()] = &g.x.s.Pods[i]
 	}
-	for _, pl := range g.x.o.Base.Placements {
+	for _, pl := range taken {
 		k, ok := g.at[pl.Node]
 		p := pods[pl.Pod]
 		if !ok || p == nil {

@@ -49,7 +49,7 @@ func sound(s *snapshot.Snapshot, r *Result) []string {
 	for i := range r.Moves {
 		m := &r.Moves[i]
 		saved += m.Saving
-		if m.Saving < 0 || m.Saving == 0 && m.Reason != plan.MoveEmpty {
+		if m.Reason == plan.MoveUnderutilized && m.Saving <= 0 {
 			out = append(out, m.ID+" saves nothing")
 		}
 		for _, n := range m.Remove {

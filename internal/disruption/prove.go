@@ -34,7 +34,7 @@ func (x *search) prove(g *ground, chosen []removal, gone []*node) []removal {
 			}
 			for _, n := range r.nodes {
 				x.say(n, plan.PodsWouldNotFit, why)
-				x.spend(n.pool, plan.MoveUnderutilized, -1)
+				x.spend(n.pool, -1)
 			}
 		}
 		if len(kept) == len(chosen) {
@@ -91,6 +91,7 @@ const hold = time.Hour
 func (x *search) after(g *ground, chosen []removal, gone []*node) *snapshot.Snapshot {
 	s := *x.s
 	s.Nodes, s.NodeClaims, s.Nominations = slices.Clone(s.Nodes), slices.Clone(s.NodeClaims), slices.Clone(s.Nominations)
+	s.NodeClaims, s.Nominations = append(s.NodeClaims, x.incoming...), append(s.Nominations, x.promises...)
 	going := map[string]bool{}
 	for _, n := range gone {
 		going[n.name] = true

@@ -13,6 +13,9 @@ import (
 // may stand in for them. It returns the move as it would be now, or why there is none.
 func Recheck(s *snapshot.Snapshot, c *catalog.Catalog, o Options, reason plan.MoveReason, nodes []string, add bool) (*plan.Move, plan.Verdict) {
 	x := newSearch(untainted(s, nodes), c, o)
+	if Forceful(reason) {
+		return x.stillForced(reason, nodes)
+	}
 	var list []*node
 	need := map[*snapshot.NodePool]int{}
 	for _, name := range nodes {
@@ -20,7 +23,14 @@ func Recheck(s *snapshot.Snapshot, c *catalog.Catalog, o Options, reason plan.Mo
 		if n == nil {
 			return nil, plan.Verdict{Object: "node/" + name, Code: plan.NodeGoing, Detail: "it is not there any more"}
 		}
-		if n.code != "" {
+		if reason == plan.MoveDrifted && n.claim != nil && n.pool != nil {
+			if kind, _ := x.drifted(n); kind == "" {
+				return nil, plan.Verdict{Object: "node/" + name, Code: plan.NothingCheaper, Detail: "it is what is asked for again"}
+			}
+			if code, why := x.mayMigrate(n); code != "" {
+				return nil, plan.Verdict{Object: "node/" + name, Code: code, Detail: why}
+			}
+		} else if n.code != "" {
 			return nil, plan.Verdict{Object: "node/" + name, Code: n.code, Detail: n.detail}
 		}
 		if n.idle != "" && (reason == plan.MoveEmpty || reason == plan.MoveUnderutilized) {
@@ -32,14 +42,38 @@ func Recheck(s *snapshot.Snapshot, c *catalog.Catalog, o Options, reason plan.Mo
 		}
 		list = append(list, n)
 	}
-	if reason == plan.MoveEmpty {
+	switch reason {
+	case plan.MoveEmpty:
 		return x.stillEmpty(list)
+	case plan.MoveDrifted:
+		m, why := x.migrate(list[0], add)
+		if why != "" {
+			return nil, plan.Verdict{Object: "node/" + nodes[0], Code: plan.PodsWouldNotFit, Detail: why}
+		}
+		kind, detail := x.drifted(list[0])
+		m.Detail = kind + ": " + detail
+		return m, plan.Verdict{}
 	}
 	r, why := x.again(list, add)
 	if r == nil {
 		return nil, plan.Verdict{Object: "node/" + nodes[0], Code: plan.PodsWouldNotFit, Detail: why}
 	}
 	return r, plan.Verdict{}
+}
+
+// stillForced looks whether nodes would go at once now.
+func (x *search) stillForced(reason plan.MoveReason, nodes []string) (*plan.Move, plan.Verdict) {
+	x.forced()
+	for i := range x.moves {
+		if m := &x.moves[i]; m.Reason == reason && slices.Equal(m.Remove, nodes) {
+			return m, plan.Verdict{}
+		}
+	}
+	v, ok := x.verdicts[nodes[0]]
+	if !ok {
+		v = plan.Verdict{Object: "node/" + nodes[0], Code: plan.NodeGoing, Detail: "nothing calls for it any more"}
+	}
+	return nil, v
 }
 
 func (x *search) stillEmpty(list []*node) (*plan.Move, plan.Verdict) {

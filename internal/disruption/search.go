@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"kerf.sh/kerf/internal/catalog"
@@ -25,6 +26,18 @@ type Options struct {
 	Work int64
 	// Resting are nodes that consolidation leaves in peace, with the reason.
 	Resting map[string]string
+	// TakenBack are those of them that a move was taken back for: they do not drift either
+	// until they have rested.
+	TakenBack map[string]string
+	// Offered: the catalogue is what EC2 sells now, so that what it lacks is not sold.
+	Offered bool
+	// Instances are what EC2 says of nodes' instances, by node, Selected what NodeClasses
+	// select, by name. What is not there is not known.
+	Instances map[string]Instance
+	Selected  map[string]Selected
+	// Doomed are nodes that EC2 takes, Orphans instances that nobody knows, each with the
+	// reason: others carry their moves out (Elsewhere).
+	Doomed, Orphans map[string]string
 	// From is the node at which the pass before ended; "" = begin anywhere.
 	From string
 }
@@ -37,6 +50,9 @@ type Result struct {
 	Moves    []plan.Move
 	Verdicts []plan.Verdict // of nodes that are in no move
 	Savings  plan.Savings
+	// Marks are nodes to be annotated, Released those that run outside their reservation now.
+	Marks    []Mark
+	Released []string
 	// Next is the node at which the next pass has to begin, "" when all were looked at.
 	Next string
 }
@@ -55,8 +71,19 @@ type search struct {
 	allowances map[string]allowance
 	work       int64
 
+	spent   map[string]int // nodes that go, by pool
+	askedOf map[string]asked
+	images  map[string]map[string]string // by class, then type
+
 	verdicts map[string]plan.Verdict
 	moves    []plan.Move
+	// gone are nodes that moves remove, incoming what those launch, promises where their pods
+	// go, keeps nodes that take such pods, with the node that they come from.
+	gone     map[string]*node
+	incoming []snapshot.NodeClaim
+	promises []snapshot.Nomination
+	keeps    map[string]string
+	shrinks  map[string]bool // static pools with too many nodes
 }
 
 // Propose looks for moves in the whole cluster. It changes none of its arguments.
@@ -67,7 +94,10 @@ func Propose(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *Result {
 	for _, n := range x.nodes {
 		out.Savings.Now += n.price
 	}
+	x.forced()
+	x.drift()
 	x.consolidate()
+	out.Marks, out.Released = x.marks(), x.released()
 	out.Moves = x.moves
 	out.Savings.After = out.Savings.Now
 	for i := range out.Moves {
@@ -80,7 +110,10 @@ func Propose(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *Result {
 }
 
 func newSearch(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *search {
-	x := &search{s: s, c: c, o: o, allowances: map[string]allowance{}, verdicts: map[string]plan.Verdict{}, budgets: map[string][]*snapshot.PodDisruptionBudget{}}
+	x := &search{
+		s: s, c: c, o: o, allowances: map[string]allowance{}, verdicts: map[string]plan.Verdict{}, budgets: map[string][]*snapshot.PodDisruptionBudget{},
+		spent: map[string]int{}, askedOf: map[string]asked{}, images: map[string]map[string]string{}, gone: map[string]*node{}, keeps: map[string]string{}, shrinks: map[string]bool{},
+	}
 	if x.o.Work == 0 {
 		x.o.Work = DefaultWork
 	}
@@ -141,8 +174,11 @@ func (x *search) rest() []plan.Verdict {
 func (x *search) consolidate() {
 	var empty, used []*node
 	for _, n := range x.nodes {
+		_, said := x.verdicts[n.name]
 		switch {
-		case n.code != "" || n.idle != "":
+		case n.code != "" || n.idle != "" || said || x.gone[n.name] != nil:
+		case x.keeps[n.name] != "":
+			x.say(n, plan.ReceivesPods, "it takes pods of "+x.keeps[n.name])
 		case n.empty():
 			empty = append(empty, n)
 		default:
@@ -151,6 +187,9 @@ func (x *search) consolidate() {
 	}
 	slices.SortFunc(empty, func(a, b *node) int { return cmp.Or(cmp.Compare(b.price, a.price), cmp.Compare(a.name, b.name)) })
 	var gone []*node
+	for _, name := range sortedKeys(x.gone) {
+		gone = append(gone, x.gone[name])
+	}
 	for _, n := range empty {
 		if !x.take(n, plan.MoveEmpty) {
 			continue
@@ -170,9 +209,11 @@ func (x *search) take(n *node, reason plan.MoveReason) bool {
 		x.say(n, plan.BudgetExhausted, a.why)
 		return false
 	}
-	x.spend(n.pool, reason, 1)
+	x.spend(n.pool, 1)
 	return true
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func moveID(reason plan.MoveReason, remove []string) string {
 	id := string(reason)

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/provision"
 	"kerf.sh/kerf/internal/snapshot"
 	"kerf.sh/kerf/internal/worldtest"
@@ -18,13 +19,15 @@ import (
 // TestTranscripts runs the transcripts of testdata: small clusters in the language of
 // worldtest.World, and the moves that are right. The right moves were worked out by hand.
 //
-//	propose [policy=] [after=] [budget=] [saving=] [share=]   moves in a new world
+//	propose [policy=] [after=] [budget=] [saving=] [share=] [facts=]   moves in a new world
+//	recheck reason= nodes= [add=yes] ...                               one move once more
 //
-// Every node with a NodePool has a NodeClaim that was initialized an hour ago.
+// facts are what the language of worlds has no words for, see facts; several are joined by
+// commas. Every node with a NodePool has a NodeClaim that was initialized an hour ago.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			if d.Cmd != "propose" {
+			if d.Cmd != "propose" && d.Cmd != "recheck" {
 				return "error: unknown command " + d.Cmd + "\n"
 			}
 			w := worldtest.NewWorld()
@@ -47,6 +50,16 @@ func TestTranscripts(t *testing.T) {
 			o := Options{Base: provision.Plan(s, c, provision.Options{})}
 			fmt.Sscan(opts["saving"], &o.MinSaving)
 			fmt.Sscan(opts["share"], &o.MinSavingShare)
+			if err := facts(s, &o, opts); err != nil {
+				return "error: " + err.Error() + "\n"
+			}
+			if d.Cmd == "recheck" {
+				m, v := Recheck(s, c, o, plan.MoveReason(opts["reason"]), strings.Split(opts["nodes"], ","), opts["add"] != "")
+				if m == nil {
+					return show(&Result{Verdicts: []plan.Verdict{v}})
+				}
+				return show(&Result{Moves: []plan.Move{*m}})
+			}
 			r := Propose(s, c, o)
 			for _, bad := range carriedOut(s, c, r) {
 				t.Errorf("%s: %s", d.Pos, bad)
@@ -110,14 +123,26 @@ func show(r *Result) string {
 	var b strings.Builder
 	for i := range r.Moves {
 		m := &r.Moves[i]
-		fmt.Fprintf(&b, "%s: %s saves %s, cost %s\n", m.Reason, strings.Join(m.Remove, " "), worldtest.Dollars(m.Saving), cents(m.Cost))
+		saving := "saves " + worldtest.Dollars(m.Saving)
+		if m.Saving < 0 {
+			saving = "adds " + worldtest.Dollars(-m.Saving)
+		}
+		fmt.Fprintf(&b, "%s: %s %s, cost %s\n", m.Reason, strings.Join(m.Remove, " "), saving, cents(m.Cost))
+		if m.Reason != plan.MoveEmpty && m.Reason != plan.MoveUnderutilized {
+			fmt.Fprintf(&b, "  %s\n", m.Detail)
+		}
+		for _, why := range m.Blockers {
+			fmt.Fprintf(&b, "  held by %s\n", why)
+		}
 		for _, l := range m.Add {
 			fmt.Fprintf(&b, "  add %s %s %s at %s, %d options\n", l.Chosen.InstanceType, l.Chosen.Zone, l.Chosen.CapacityType, worldtest.Dollars(l.Chosen.Price), len(l.Options))
 		}
 		for _, p := range m.Placements {
 			node := p.Node
-			if len(m.Add) > 0 && node == m.Add[0].Name {
+			if k := slices.IndexFunc(m.Add, func(l plan.Launch) bool { return l.Name == node }); k == 0 && len(m.Add) == 1 {
 				node = "the new node"
+			} else if k >= 0 {
+				node = fmt.Sprintf("new node %d", k+1)
 			}
 			fmt.Fprintf(&b, "  %s to %s\n", strings.TrimPrefix(p.Pod, "default/"), node)
 		}

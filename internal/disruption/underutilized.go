@@ -67,7 +67,7 @@ func (x *search) takeAll(nodes []*node) bool {
 			continue
 		}
 		for _, m := range nodes[:i] {
-			x.spend(m.pool, plan.MoveUnderutilized, -1)
+			x.spend(m.pool, -1)
 			x.say(m, plan.BudgetExhausted, "it would go together with "+n.name+", for which the budget has no room")
 		}
 		return false

@@ -103,4 +103,5 @@ const (
 	CoolingDown           Code = "CoolingDown"
 	ReceivesPods          Code = "ReceivesPods"
 	MovesLater            Code = "MovesLater"
+	NodeRepairBlocked     Code = "NodeRepairBlocked"
 )

@@ -198,6 +198,8 @@ var codeRows = []CodeInfo{
 		"Nothing; the detail says until when."},
 	{ReceivesPods, KindStays, "The node takes pods of nodes that go.",
 		"Nothing."},
-	{MovesLater, KindStays, "The pass ended before it looked at the node; the next one begins there.",
+	{NodeRepairBlocked, KindStays, "The node is ill, but so are more than a fifth of its NodePool's: replacing them would not help.",
+		"Look for what they have in common: a network, an image, a zone."},
+	{MovesLater, KindStays, "Other nodes come first; a later pass goes on with this one.",
 		"Nothing."},
 }

@@ -34,9 +34,19 @@ func (t *report) moves() {
 		head := fmt.Sprintf("%s: remove %s", m.Reason, strings.Join(m.Remove, ", "))
 		if len(m.Add) > 0 {
 			head += fmt.Sprintf(", add %s %s in %s", m.Add[0].Chosen.CapacityType, m.Add[0].Chosen.InstanceType, m.Add[0].Chosen.Zone)
+			if more := len(m.Add) - 1; more > 0 {
+				head += fmt.Sprintf(" and %d more", more)
+			}
 		}
 		t.para("  ", "      ", head, t.bold)
-		t.para("      ", "      ", fmt.Sprintf("saves %s an hour, moves %s: %s", Dollars(m.Saving), Count(len(m.Placements), "pod"), m.Detail), nil)
+		saves := "saves " + Dollars(m.Saving) + " an hour"
+		if m.Saving < 0 {
+			saves = "costs " + Dollars(-m.Saving) + " an hour more"
+		}
+		t.para("      ", "      ", fmt.Sprintf("%s, moves %s: %s", saves, Count(len(m.Placements), "pod"), m.Detail), nil)
+		for _, b := range m.Blockers {
+			t.para("      ", "      ", "held up by "+b, nil)
+		}
 		if m.Held != "" {
 			t.para("      ", "      ", "held: "+m.Held, nil)
 		}

@@ -17,6 +17,8 @@ type Settings struct {
 	NodeOverlay      bool `json:"nodeOverlay,omitempty"`
 	StaticCapacity   bool `json:"staticCapacity,omitempty"`
 	CapacityBuffer   bool `json:"capacityBuffer,omitempty"`
+	// NodeRepair replaces nodes that stay unhealthy: a feature gate too.
+	NodeRepair bool `json:"nodeRepair,omitempty"`
 	// CostPerNode is added to every node's price when plans are compared, in
 	// micro-dollars per hour. KERF_COST_PER_NODE.
 	CostPerNode int64 `json:"costPerNode,omitempty"`
