@@ -125,7 +125,7 @@ type Remembered struct {
 func (m Remembered) Into(s *snapshot.Snapshot) {
 	Remember(s, m.Records, s.Now)
 	s.Shortages = Shortages(m.Health, s.Now)
-	s.Learned = LearnedSizes(m.Learned, s.NodeClasses, s.Now)
+	s.Learned = append(LearnedSizes(m.Learned, s.NodeClasses, s.Now), joinedSizes(m.Records, s.Nodes)...)
 }
 
 // Unavailable are the offers that are not to be asked for at a time, sorted.

@@ -107,8 +107,8 @@ func (r *Rig) ledger() *ledger.Ledger {
 	return ledger.New(ledger.Config{Table: ledger.NewDynamoDB(r.Dynamo, tableName), Cluster: clusterName, Owner: "e2e", Now: time.Now})
 }
 
-// meant is where pods were meant to run, by the records: the NodeClaim that a pod was last
-// nominated for, by its UID, and the node that the claim became.
+// meant is where the first plan wanted pods: the NodeClaim that a pod was first nominated
+// for, by its UID, and the node that the claim became.
 type meant struct {
 	mu     sync.Mutex
 	claims map[string]string
@@ -139,7 +139,9 @@ func (m *meant) see(records []lifecycle.Record) {
 	defer m.mu.Unlock()
 	for _, rec := range records {
 		for _, p := range rec.Nominated {
-			m.claims[p.UID] = rec.Claim
+			if m.claims[p.UID] == "" {
+				m.claims[p.UID] = rec.Claim
+			}
 		}
 		if rec.Node != "" {
 			m.nodes[rec.Claim] = rec.Node
@@ -147,11 +149,26 @@ func (m *meant) see(records []lifecycle.Record) {
 	}
 }
 
-// wanted is the node that a pod was meant for, "" when it was for none.
-func (m *meant) wanted(uid string) (claim, node string) {
+// kept is how many pods run where the plan wanted them, and how many nodes it wanted. Pods of
+// one Deployment are alike: the plan says how many of them a node takes.
+func (m *meant) kept(pods []corev1.Pod) (kept, nodes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.claims[uid], m.nodes[m.claims[uid]]
+	type share struct{ node, app string }
+	want, claims := map[share]int{}, map[string]bool{}
+	for _, p := range pods {
+		claim := m.claims[string(p.UID)]
+		claims[claim] = true
+		want[share{m.nodes[claim], p.Labels["app"]}]++
+	}
+	for _, p := range pods {
+		s := share{p.Spec.NodeName, p.Labels["app"]}
+		if want[s] > 0 {
+			want[s]--
+			kept++
+		}
+	}
+	return kept, len(claims)
 }
 
 // running are the pods of a namespace; an error until there are so many and all run.

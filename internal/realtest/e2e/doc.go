@@ -6,6 +6,6 @@
 //
 // make e2e builds what it needs and runs it. The functions are deployed as the
 // stack's template says (time, memory, batches, what their roles may do), and let into the
-// cluster with the permissions of rbac.yaml, and no more: a request that is refused for a
+// cluster with the permissions that package kube/live lists for each, and no more: a request that is refused for a
 // missing permission fails the test.
 package e2e

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/cloud/ec2fake"
+	"kerf.sh/kerf/internal/kube/live"
 	"kerf.sh/kerf/internal/realtest"
 	"kerf.sh/kerf/internal/realtest/eksauth"
 	"kerf.sh/kerf/internal/realtest/fakeaws"
@@ -27,15 +27,16 @@ import (
 	"kerf.sh/kerf/internal/realtest/runtimeapi"
 )
 
-//go:embed rbac.yaml
-var rbac string
-
-// auditPolicy logs who did what with which outcome, and no bodies.
+// auditPolicy logs what the functions do and where kube-scheduler puts pods: who did what with
+// which outcome, and no bodies.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
 - {level: Metadata, userGroups: ["kerf:sweep", "kerf:lifecycle", "kerf:catalog", "kerf:plan"]}
+- level: Metadata
+  users: ["system:kube-scheduler"]
+  resources: [{group: "", resources: [pods/binding, pods/status]}]
 - {level: None}
 `
 
@@ -163,7 +164,26 @@ func (r *Rig) startCluster(ctx context.Context) error {
 		return err
 	}
 	r.onStop(r.Cluster.Stop)
-	return r.Cluster.Create(ctx, rbac)
+	for _, p := range programs {
+		if err := r.Cluster.Create(ctx, rbac(p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rbac is what a function may do in the cluster, and its access entry's group that may it.
+func rbac(function string) string {
+	type m = map[string]any
+	var rules []any
+	for _, rule := range live.Access(function) {
+		rules = append(rules, m{"apiGroups": []string{rule.Group}, "resources": rule.Resources, "verbs": rule.Verbs})
+	}
+	name, api := "kerf-"+function, "rbac.authorization.k8s.io"
+	role, _ := json.Marshal(m{"apiVersion": api + "/v1", "kind": "ClusterRole", "metadata": m{"name": name}, "rules": rules})
+	binding, _ := json.Marshal(m{"apiVersion": api + "/v1", "kind": "ClusterRoleBinding", "metadata": m{"name": name},
+		"roleRef": m{"apiGroup": api, "kind": "ClusterRole", "name": name}, "subjects": []any{m{"apiGroup": api, "kind": "Group", "name": "kerf:" + function}}})
+	return string(role) + "\n---\n" + string(binding)
 }
 
 func (r *Rig) auditLog() string { return filepath.Join(r.Dir, "audit.log") }
@@ -371,7 +391,7 @@ func (r *Rig) Refused() ([]string, error) {
 		if err := json.Unmarshal(s.Bytes(), &e); err != nil {
 			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
-		if e.ResponseStatus.Code == 401 || e.ResponseStatus.Code == 403 {
+		if strings.HasPrefix(e.User.Username, "kerf-") && (e.ResponseStatus.Code == 401 || e.ResponseStatus.Code == 403) {
 			out = append(out, fmt.Sprintf("%s may not %s %s", e.User.Username, e.Verb, e.RequestURI))
 		}
 	}

@@ -110,7 +110,7 @@ func TestRig(t *testing.T) {
 	}
 	t.Logf("the node is gone after %v", time.Since(began))
 	// A missing verb is seen.
-	if err := r.Cluster.Clientset.RbacV1().ClusterRoles().Delete(ctx, "kerf-read", metav1.DeleteOptions{}); err != nil {
+	if err := r.Cluster.Clientset.RbacV1().ClusterRoles().Delete(ctx, "kerf-sweep", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	err = realtest.Eventually(ctx, 20*time.Second, func() error {
