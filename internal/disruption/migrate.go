@@ -11,9 +11,15 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// mostDrifted is how many drifted nodes one pass plans new places for: each is planned by
-// itself, over the whole cluster.
-const mostDrifted = 16
+const (
+	// mostDrifted is how many drifted nodes go in one pass at most, driftTries for how many it
+	// plans new places: each is planned by itself, over the whole cluster.
+	mostDrifted = 16
+	driftTries  = 32
+	// driftTurn is how long the same ones are tried first, where there are more: those that
+	// cannot go do not keep the others waiting for ever.
+	driftTurn = 600 // seconds
+)
 
 // drift finds moves for nodes that are not what is asked for: what is launched for their
 // pods may be several nodes, at any price (Karpenter: drift). Those without pods come first,
@@ -42,17 +48,21 @@ func (x *search) drift() {
 	slices.SortFunc(list, func(a, b found) int {
 		return cmp.Or(cmp.Compare(min(len(a.n.moving), 1), min(len(b.n.moving), 1)), a.n.claim.Created.Compare(b.n.claim.Created), cmp.Compare(a.n.name, b.n.name))
 	})
-	planned := 0
+	if len(list) > driftTries {
+		first := int(x.s.Now.Unix() / driftTurn % int64((len(list)+driftTries-1)/driftTries) * driftTries)
+		list = append(slices.Clone(list[first:]), list[:first]...)
+	}
+	tries, going := 0, 0
 	for _, f := range list {
 		if a := x.allowed(f.n.pool, plan.MoveDrifted); a.left <= 0 {
 			x.say(f.n, plan.BudgetExhausted, f.what+"; but "+a.why)
 			continue
 		}
-		if planned == mostDrifted {
+		if going == mostDrifted || tries == driftTries {
 			x.say(f.n, plan.MovesLater, f.what+"; other nodes that are so go first")
 			continue
 		}
-		planned++
+		tries++
 		m, why := x.migrate(f.n, true)
 		if why != "" {
 			x.say(f.n, plan.PodsWouldNotFit, f.what+"; but "+why)
@@ -60,6 +70,7 @@ func (x *search) drift() {
 		}
 		m.Detail = f.what
 		x.settle(f.n, m)
+		going++
 	}
 }
 

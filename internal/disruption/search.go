@@ -174,9 +174,8 @@ func (x *search) rest() []plan.Verdict {
 func (x *search) consolidate() {
 	var empty, used []*node
 	for _, n := range x.nodes {
-		_, said := x.verdicts[n.name]
 		switch {
-		case n.code != "" || n.idle != "" || said || x.gone[n.name] != nil:
+		case n.code != "" || n.idle != "" || x.gone[n.name] != nil:
 		case x.keeps[n.name] != "":
 			x.say(n, plan.ReceivesPods, "it takes pods of "+x.keeps[n.name])
 		case n.empty():

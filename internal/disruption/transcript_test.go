@@ -19,7 +19,7 @@ import (
 // TestTranscripts runs the transcripts of testdata: small clusters in the language of
 // worldtest.World, and the moves that are right. The right moves were worked out by hand.
 //
-//	propose [policy=] [after=] [budget=] [saving=] [share=] [facts=]   moves in a new world
+//	propose [policy=] [after=] [budget=] [reasons=] [saving=] [share=] [facts=]   moves in a new world
 //	recheck reason= nodes= [add=yes] ...                               one move once more
 //
 // facts are what the language of worlds has no words for, see facts; several are joined by
@@ -113,6 +113,9 @@ func settle(s *snapshot.Snapshot, opts map[string]string) {
 		d.ConsolidationPolicy, d.ConsolidateAfter = or("policy", whenUnderutilized), or("after", "0s")
 		if len(d.Budgets) == 0 || opts["budget"] != "" {
 			d.Budgets = []snapshot.Budget{{Nodes: or("budget", "100%")}}
+			if opts["reasons"] != "" {
+				d.Budgets[0].Reasons = strings.Split(opts["reasons"], ",")
+			}
 		}
 	}
 	s.Normalize()
