@@ -52,6 +52,16 @@ func opening(now time.Time) func(s *execute.Stepped, e lifecycle.PatchNode, chan
 // shut reports whether a Node is cordoned by us.
 func shut(n *snapshot.Node) bool { return n.Annotations[openingAnnotation] != "" }
 
+// unshut makes of a Node that is cordoned by us one that takes pods, for plans: it will in a
+// moment, and pods that are to come to it need no other node.
+func unshut(n *snapshot.Node) {
+	if !shut(n) {
+		return
+	}
+	n.Unschedulable = false
+	n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t snapshot.Taint) bool { return t.Key == "node.kubernetes.io/unschedulable" })
+}
+
 // open lets the nodes that are ready take the pods of their plan, in the order and as
 // lifecycle.Opening says. It brings flying up to date, and reports whether it has to be
 // called again soon. What it cannot read or write leaves nodes shut, but not for long.

@@ -86,6 +86,9 @@ func (h *Sweep) read(ctx context.Context, rep *SweepReport) (*reading, error) {
 	for _, x := range w.facts.Warnings {
 		rep.Warnings = append(rep.Warnings, x.Detail)
 	}
+	for i := range s.Nodes {
+		unshut(&s.Nodes[i])
+	}
 	s.Incomplete = plausible(s, w.known.Records)
 	if rep.Stale = w.facts.Fill(s); len(rep.Stale) > 0 && h.Resolve != nil {
 		rep.warn(h.Resolve(ctx, rep.Stale))

@@ -12,10 +12,27 @@ import (
 
 // reconcile is what controllers do when pods or nodes have changed.
 func (c *cluster) reconcile() {
+	c.cordons()
 	c.deployments()
 	c.daemonPods()
 	c.taintEvictions()
 }
+
+// cordons gives nodes that are cordoned the taint that goes with it.
+func (c *cluster) cordons() {
+	for _, n := range c.nodes.all() {
+		has := slices.ContainsFunc(n.v.Taints, func(t snapshot.Taint) bool { return t.Key == cordon.Key })
+		switch {
+		case n.v.Unschedulable && !has:
+			n.v.Taints = append(slices.Clone(n.v.Taints), cordon)
+			c.nodes.touch(n)
+		case !n.v.Unschedulable && has:
+			c.dropTaint(n, cordon.Key)
+		}
+	}
+}
+
+var cordon = snapshot.Taint{Key: "node.kubernetes.io/unschedulable", Effect: "NoSchedule"}
 
 // deployments gives every Deployment its pods, no more and no less.
 func (c *cluster) deployments() {

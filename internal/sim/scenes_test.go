@@ -165,4 +165,4 @@ func TestLearns(t *testing.T) {
 	}
 }
 
-const thousand = 1000
+const thousand = 300
