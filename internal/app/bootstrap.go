@@ -14,26 +14,28 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"kerf.sh/kerf/internal/handler"
+	"kerf.sh/kerf/internal/kube/eks"
 	"kerf.sh/kerf/internal/kube/setup"
 	"kerf.sh/kerf/internal/telemetry/report"
 )
 
 // BootstrapFunction builds the function bootstrap from its environment. It takes the events
 // of a custom resource of CloudFormation (properties Version, which only says that something
-// changed, and Crds: apply, force or leave), and the same properties directly, or {}: the
+// changed, Crds: apply, force or leave, and NodeRoles), and the same properties directly, or {}: the
 // cluster is set up again.
 func BootstrapFunction(ctx context.Context, environ []string) (Function, error) {
 	b, err := newBase(ctx, "bootstrap", environ, stdout())
 	if err != nil {
 		return nil, err
 	}
-	f := &bootstrapFunction{base: b, installer: b.installer, respond: cfn.LambdaWrap}
+	f := &bootstrapFunction{base: b, installer: b.installer, entries: func() eks.EntryAPI { return b.eks() }, respond: cfn.LambdaWrap}
 	return b.invocation(f.invoke), nil
 }
 
 type bootstrapFunction struct {
 	*base
 	installer func(ctx context.Context) (*setup.Installer, error)
+	entries   func() eks.EntryAPI
 	// respond wraps what answers an event so that CloudFormation gets the answer.
 	respond func(cfn.CustomResourceFunction) cfn.CustomResourceLambdaFunction
 }
@@ -63,6 +65,8 @@ type bootstrapRequest struct {
 	ServiceToken string
 	Version      string
 	Crds         setup.Mode
+	// NodeRoles are roles of nodes, by ARN, that the cluster lets in by access entries.
+	NodeRoles []string
 }
 
 func decodeBootstrap(raw []byte) (r bootstrapRequest, err error) {
@@ -134,8 +138,29 @@ func (f *bootstrapFunction) install(ctx context.Context, r bootstrapRequest, rep
 	}
 	x.Mode = r.Crds
 	got, err := x.Install(ctx)
+	if err == nil {
+		err = f.letNodesIn(ctx, r.NodeRoles, got)
+	}
 	rep.Say("setup", got)
 	return got, err
+}
+
+// letNodesIn makes access entries for the roles of nodes. They stay when the stack goes:
+// nodes outlive it.
+func (f *bootstrapFunction) letNodesIn(ctx context.Context, roles []string, got *setup.Report) error {
+	for _, role := range roles {
+		made, note, err := eks.LetNodesIn(ctx, f.entries(), f.conf.Cluster, role)
+		if err != nil {
+			return err
+		}
+		if made {
+			got.Applied = append(got.Applied, "access entry of "+role)
+		}
+		if note != "" {
+			got.Notes = append(got.Notes, note)
+		}
+	}
+	return nil
 }
 
 // uninstall does what it can: a cluster that is gone, or that lets nobody in any more, is no

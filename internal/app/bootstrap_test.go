@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/cfn"
+	awseks "github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"kerf.sh/kerf/internal/config"
+	"kerf.sh/kerf/internal/kube/eks"
 	"kerf.sh/kerf/internal/kube/live"
 	"kerf.sh/kerf/internal/kube/setup"
 	"kerf.sh/kerf/internal/telemetry"
@@ -55,7 +57,7 @@ func bootstrapWorld(t *testing.T, api *setupAPI, described error) (send func(eve
 	conf.Cluster = "prod"
 	b := &base{conf: conf, region: "us-east-1", name: "kerf-bootstrap", now: time.Now}
 	b.tel = telemetry.New(telemetry.Options{Out: &bytes.Buffer{}, Cluster: "prod", Function: "bootstrap", Now: time.Now})
-	f = &bootstrapFunction{base: b, respond: cfn.LambdaWrap, installer: func(context.Context) (*setup.Installer, error) {
+	f = &bootstrapFunction{base: b, respond: cfn.LambdaWrap, entries: func() eks.EntryAPI { return entries{} }, installer: func(context.Context) (*setup.Installer, error) {
 		now := time.Now()
 		return &setup.Installer{API: api, Version: "1.33", Karpenter: func(context.Context) (string, error) { return "", nil },
 			Now: func() time.Time { return now }, Wait: func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil }}, described
@@ -93,9 +95,9 @@ func bootstrapWorld(t *testing.T, api *setupAPI, described error) (send func(eve
 func TestBootstrap(t *testing.T) {
 	api := &setupAPI{applied: map[live.Target]json.RawMessage{}}
 	send, _ := bootstrapWorld(t, api, nil)
-	properties := map[string]any{"ServiceToken": "arn", "Version": "1", "Crds": "apply"}
+	properties := map[string]any{"ServiceToken": "arn", "Version": "1", "Crds": "apply", "NodeRoles": []string{"new", "linux", "person"}}
 	made := send(cfn.Event{RequestType: cfn.RequestCreate, ResourceProperties: properties})
-	if made.Status != cfn.StatusSuccess || made.PhysicalResourceID != "kerf-prod" || len(api.applied) < 10 {
+	if made.Status != cfn.StatusSuccess || made.PhysicalResourceID != "kerf-prod" || len(api.applied) < 10 || !strings.Contains(fmt.Sprint(made.Data["Notes"]), "node role person has an access entry of type STANDARD") || strings.Contains(fmt.Sprint(made.Data["Notes"]), "linux") {
 		t.Fatalf("%+v", made)
 	}
 	properties["Version"] = "2"
@@ -118,6 +120,26 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
+// entries are access entries of a cluster.
+type entries struct{}
+
+func (entries) CreateAccessEntry(_ context.Context, in *awseks.CreateAccessEntryInput, _ ...func(*awseks.Options)) (*awseks.CreateAccessEntryOutput, error) {
+	switch {
+	case *in.ClusterName != "prod" || *in.Type != "EC2_LINUX" || len(in.KubernetesGroups) > 0:
+		return nil, fmt.Errorf("%+v", in)
+	case *in.PrincipalArn == "new":
+		return &awseks.CreateAccessEntryOutput{}, nil
+	case *in.PrincipalArn == "forbidden":
+		return nil, errors.New("AccessDenied")
+	}
+	return nil, &types.ResourceInUseException{}
+}
+
+func (entries) DescribeAccessEntry(_ context.Context, in *awseks.DescribeAccessEntryInput, _ ...func(*awseks.Options)) (*awseks.DescribeAccessEntryOutput, error) {
+	kind := map[string]string{"linux": "EC2_LINUX", "person": "STANDARD"}[*in.PrincipalArn]
+	return &awseks.DescribeAccessEntryOutput{AccessEntry: &types.AccessEntry{Type: &kind}}, nil
+}
+
 // TestBootstrapFails: a person reads in the events of the stack what is to be done.
 func TestBootstrapFails(t *testing.T) {
 	api := &setupAPI{applied: map[live.Target]json.RawMessage{}, err: &live.Error{Is: live.ErrUnauthorized, Detail: strings.Repeat("long ", 1000)}}
@@ -137,6 +159,11 @@ func TestBootstrapFails(t *testing.T) {
 		}
 	}
 	api.err = nil
+	got := send(cfn.Event{RequestType: cfn.RequestCreate, ResourceProperties: map[string]any{"NodeRoles": []string{"forbidden"}}})
+	if got.Status != cfn.StatusFailed || !strings.Contains(got.Reason, "make the access entry of node role forbidden: AccessDenied") {
+		t.Errorf("a node role that is not let in: %+v", got)
+	}
+	clear(api.applied)
 	for _, p := range []struct {
 		payload string
 		ok      bool
