@@ -13,6 +13,7 @@ import (
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/cloud/launch"
 	"kerf.sh/kerf/internal/cloud/nodeclass"
+	"kerf.sh/kerf/internal/disruption"
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/snapshot"
@@ -90,12 +91,28 @@ func (o *Order) record(in *intent, now time.Time) lifecycle.Record {
 		PlanID: o.Plan.ID, Fence: o.Lease.Token, Created: now, NextAt: now.Add(lifecycle.CallTimeout),
 		Reserved: most, Allocatable: least, Shape: o.shape(l.NodeClass),
 		Spec: lifecycle.Spec{
-			Labels: o.labels(in), Annotations: maps.Clone(pool.TemplateAnnotations), Requirements: requirements(pool, l.Options),
+			Labels: o.labels(in), Annotations: o.annotations(in), Requirements: requirements(pool, l.Options),
 			Taints: pool.Taints, StartupTaints: pool.StartupTaints, Requests: l.Requests, ClassRef: pool.ClassRef,
 			ExpireAfter: pool.ExpireAfter, TerminationGracePeriod: pool.TerminationGracePeriod,
 		},
 	}
 	return r
+}
+
+// annotations are those of the template, and what tells later whether the node is still what
+// its pool and class ask for.
+func (o *Order) annotations(in *intent) map[string]string {
+	out := maps.Clone(in.pool.TemplateAnnotations)
+	if out == nil {
+		out = map[string]string{}
+	}
+	i := slices.IndexFunc(o.Snapshot.NodeClasses, func(c snapshot.NodeClass) bool { return c.Name == in.launch.NodeClass })
+	if i < 0 {
+		maps.Copy(out, disruption.Stamp(in.pool, nil))
+		return out
+	}
+	maps.Copy(out, disruption.Stamp(in.pool, &o.Snapshot.NodeClasses[i]))
+	return out
 }
 
 // shape is that of a class as the plan saw it.

@@ -131,6 +131,7 @@ func (h *Consolidation) pass(ctx context.Context, lease *lifecycle.Lease, rep *C
 	if err := x.rests(ctx); err != nil {
 		return err
 	}
+	x.look(ctx)
 	if !h.DryRun {
 		for _, c := range commands {
 			if c.Over() || c.Phase == lifecycle.Proposed {
@@ -157,6 +158,7 @@ func (h *Consolidation) pass(ctx context.Context, lease *lifecycle.Lease, rep *C
 	if err := x.propose(ctx, base, found.Moves); err != nil {
 		return err
 	}
+	x.mark(ctx, found)
 	x.outcome()
 	return nil
 }
@@ -168,8 +170,14 @@ type consolidating struct {
 	lease    *lifecycle.Lease
 	rep      *ConsolidationReport
 	commands []lifecycle.Command
-	resting  map[string]string
-	kick     bool
+	// resting are nodes that are left in peace, takenBack those of them for which a command
+	// was rolled back.
+	resting, takenBack map[string]string
+	// What is known about instances and classes, beside the reading.
+	instances map[string]disruption.Instance
+	selected  map[string]disruption.Selected
+	doomed    map[string]string
+	kick      bool
 }
 
 func (x *consolidating) now() time.Time { return x.h.Sweep.Now() }
@@ -177,7 +185,8 @@ func (x *consolidating) now() time.Time { return x.h.Sweep.Now() }
 func (x *consolidating) options(base *plan.Plan) disruption.Options {
 	set := &x.w.snap.Settings
 	return disruption.Options{
-		Base: base, MinSaving: set.MinSaving, MinSavingShare: set.MinSavingPercent * 10_000, CostPerNode: set.CostPerNode, Resting: x.resting,
+		Base: base, MinSaving: set.MinSaving, MinSavingShare: set.MinSavingPercent * 10_000, CostPerNode: set.CostPerNode,
+		Resting: x.resting, TakenBack: x.takenBack, Offered: !x.w.facts.Prices.Types.IsZero(), Instances: x.instances, Selected: x.selected, Doomed: x.doomed,
 	}
 }
 
@@ -193,12 +202,13 @@ func (x *consolidating) outcome() {
 // rests says which nodes are left in peace: those that a command was rolled back for, those
 // that have just got pods, and those of workloads that are moved to and fro.
 func (x *consolidating) rests(ctx context.Context) error {
-	x.resting = map[string]string{}
+	x.resting, x.takenBack = map[string]string{}, map[string]string{}
 	now := x.now()
 	for _, c := range x.commands {
 		if until := c.Changed.Add(restAfterBack); c.Phase == lifecycle.RolledBack && c.Why != "" && now.Before(until) {
 			for _, n := range c.Nodes {
 				x.resting[n] = fmt.Sprintf("a move of it was taken back (%s); looked at again after %s", c.Why, until.UTC().Format(time.TimeOnly))
+				x.takenBack[n] = x.resting[n]
 			}
 		}
 		if until := c.Changed.Add(restAfterMove); (c.Phase == lifecycle.Removing || c.Phase == lifecycle.Done) && now.Before(until) {
@@ -265,6 +275,9 @@ func (x *consolidating) propose(ctx context.Context, base *plan.Plan, moves []pl
 	found := map[string]bool{}
 	for i := range moves {
 		m := &moves[i]
+		if disruption.Elsewhere(m.Reason) {
+			continue
+		}
 		if m.Held != "" {
 			x.rep.Held++
 			continue
@@ -275,6 +288,10 @@ func (x *consolidating) propose(ctx context.Context, base *plan.Plan, moves []pl
 		switch {
 		case !enough(ctx, x.now()):
 			return nil
+		case disruption.Forceful(m.Reason):
+			if err := x.force(ctx, x.command(id, base.ID, m, c), m, c); err != nil {
+				return err
+			}
 		case c == nil || c.Over():
 			if err := x.save(ctx, x.command(id, base.ID, m, c)); err != nil {
 				return err
@@ -326,10 +343,11 @@ func (x *consolidating) command(id, planID string, m *plan.Move, old *lifecycle.
 	return c
 }
 
-// claims are the NodeClaims of nodes, by node.
+// claims are the NodeClaims of nodes, by node, and by their own name where there is none yet.
 func (x *consolidating) claims() map[string]string {
 	out := map[string]string{}
 	for _, r := range x.w.known.Records {
+		out[r.Claim] = r.Claim
 		if r.Node != "" {
 			out[r.Node] = r.Claim
 		}

@@ -47,12 +47,7 @@ func (x *consolidating) latest(c lifecycle.Command) lifecycle.Command {
 
 // taint puts the taint on a candidate, or takes it off.
 func (x *consolidating) taint(ctx context.Context, c lifecycle.Command, i int, on bool) error {
-	uid := ""
-	for k := range x.w.snap.Nodes {
-		if x.w.snap.Nodes[k].Name == c.Nodes[i] {
-			uid = x.w.snap.Nodes[k].UID
-		}
-	}
+	uid := x.uidOf(c.Nodes[i])
 	if uid == "" {
 		return fmt.Errorf("node %s: %w", c.Nodes[i], api.ErrNotFound)
 	}
@@ -107,7 +102,7 @@ func (x *consolidating) tainted(ctx context.Context, c lifecycle.Command) error 
 			return x.back(ctx, c, fmt.Sprintf("node %s: %v", c.Nodes[i], err))
 		}
 	}
-	m, why := disruption.Recheck(x.w.snap, x.w.facts.Catalog, x.options(nil), plan.MoveReason(c.Reason), c.Nodes, c.Adds)
+	m, why := disruption.Recheck(x.w.snap, x.w.facts.Catalog, x.options(nil), plan.MoveReason(c.Reason), c.Nodes, c.Adds || c.Reason == string(plan.MoveDrifted))
 	if m == nil {
 		return x.back(ctx, c, why.Object+": "+why.Detail)
 	}
@@ -227,6 +222,12 @@ func (x *consolidating) remember(ctx context.Context, c lifecycle.Command, m *pl
 
 // delete deletes the NodeClaims of a command's candidates.
 func (x *consolidating) delete(ctx context.Context, c lifecycle.Command) error {
+	if c.Reason == string(plan.MoveUnhealthy) {
+		if err := x.endNow(ctx, c); err != nil {
+			x.rep.warn(err)
+			return nil // the next pass goes on
+		}
+	}
 	uids := map[string]string{}
 	for i := range x.w.snap.NodeClaims {
 		uids[x.w.snap.NodeClaims[i].Name] = x.w.snap.NodeClaims[i].UID
