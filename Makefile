@@ -199,8 +199,8 @@ diff: build check-node check-cluster ## what a deploy would change (AWS credenti
 endif
 
 .PHONY: deploy
-deploy: build check-node check-cluster ## deploy what exists so far (AWS credentials needed)
-	@echo "deploy: today the stack holds plan, sweep, lifecycle, catalog, interruption and consolidation; access to the cluster: not built yet"
+deploy: build check-node check-cluster ## deploy to an EKS cluster: make deploy CLUSTER=name [CONTEXT='-c key=value'] (AWS credentials and CLI needed)
+	@scripts/cdk/check.sh '$(CLUSTER)' "$(CONTEXT)"
 	npx --yes $(CDK_CLI) deploy $(CDK_CONTEXT)
 
 .PHONY: destroy

@@ -32,6 +32,9 @@ require (
 	kerf.sh/kerf v0.0.0
 )
 
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+require (
+	github.com/cdklabs/cdk-nag-go/cdknag/v2 v2.38.2 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
 
 replace kerf.sh/kerf => ../

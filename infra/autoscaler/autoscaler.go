@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
@@ -29,6 +30,9 @@ type Autoscaler struct {
 	// Consolidation makes the cluster cheaper. To invoke it is to ask for a pass now.
 	Consolidation *Function
 
+	// Bootstrap sets the cluster up for the others. To invoke it is to do so again.
+	Bootstrap *Function
+
 	// Table is the ledger.
 	Table awsdynamodb.ITable
 	// Ticks brings sweeps, Work brings steps; DeadWork has the steps that failed for good.
@@ -36,6 +40,13 @@ type Autoscaler struct {
 	// Notices brings what AWS says about instances; DeadNotices has what could not be read,
 	// or not be acted on.
 	Notices, DeadNotices awssqs.Queue
+
+	// group is the security group of functions in a VPC, network what they need there.
+	group   awsec2.CfnSecurityGroup
+	network []constructs.IDependable
+	// ready is there once the cluster is set up for the functions; nil = it is somebody else's
+	// to do first.
+	ready constructs.IDependable
 }
 
 // Seconds that a function may take, and what follows from it for its queue.
@@ -46,6 +57,8 @@ const (
 
 	interruptionTimeout  = 20
 	consolidationTimeout = 300
+	// bootstrapTimeout holds two minutes of patience with a cluster that does not let it in yet.
+	bootstrapTimeout = 300
 	// consolidationReserved: one pass at a time. Another one would find the lease taken.
 	consolidationReserved = 1
 
@@ -107,12 +120,13 @@ func (a *Autoscaler) grants(props Props) grants {
 // act adds what acts, beside the table.
 func (a *Autoscaler) act(props Props) {
 	a.queues()
+	a.place(props)
 	may := a.grants(props)
 	env := map[string]*string{
 		"KERF_TABLE": a.Table.TableName(), "KERF_TICK_QUEUE": a.Ticks.QueueUrl(), "KERF_WORK_QUEUE": a.Work.QueueUrl(),
 	}
 	catalog := a.function(props, function{
-		id: "Catalog", name: "catalog", memory: props.CatalogMemoryMiB, timeout: catalogTimeout,
+		id: "Catalog", home: true, name: "catalog", memory: props.CatalogMemoryMiB, timeout: catalogTimeout,
 		description: "Kerf: what can be launched for " + props.ClusterName + ": types, prices, NodeClasses.",
 		environs:    map[string]*string{"KERF_TABLE": a.Table.TableName()}, policies: may.catalog(),
 	})
@@ -123,7 +137,7 @@ func (a *Autoscaler) act(props Props) {
 
 	env["KERF_CATALOG_FUNCTION"] = catalog.Lambda.FunctionName()
 	sweep := a.function(props, function{
-		id: "Sweep", name: "sweep", memory: props.SweepMemoryMiB, timeout: sweepTimeout, loops: true,
+		id: "Sweep", home: true, name: "sweep", memory: props.SweepMemoryMiB, timeout: sweepTimeout, loops: true,
 		description: "Kerf: launches nodes of " + props.ClusterName + " for pending pods.",
 		environs:    env, policies: may.sweep(),
 	})
@@ -135,7 +149,7 @@ func (a *Autoscaler) act(props Props) {
 		reserved = 0
 	}
 	lifecycle := a.function(props, function{
-		id: "Lifecycle", name: "lifecycle", memory: props.LifecycleMemoryMiB, timeout: lifecycleTimeout, loops: true, concurrency: reserved,
+		id: "Lifecycle", home: true, name: "lifecycle", memory: props.LifecycleMemoryMiB, timeout: lifecycleTimeout, loops: true, concurrency: reserved,
 		description: "Kerf: goes one step on with nodes of " + props.ClusterName + ": registered, ready, gone.",
 		environs:    env, policies: may.lifecycle(),
 	})
@@ -146,7 +160,7 @@ func (a *Autoscaler) act(props Props) {
 		consolidating = 0
 	}
 	consolidation := a.function(props, function{
-		id: "Consolidation", name: "consolidation", memory: props.ConsolidationMemoryMiB, timeout: consolidationTimeout, concurrency: consolidating,
+		id: "Consolidation", home: true, name: "consolidation", memory: props.ConsolidationMemoryMiB, timeout: consolidationTimeout, concurrency: consolidating,
 		description: "Kerf: makes " + props.ClusterName + " cheaper: nodes that are empty, too large or out of date.",
 		environs:    env, policies: may.consolidation(),
 	})
@@ -161,17 +175,27 @@ func (a *Autoscaler) act(props Props) {
 	notices := map[string]*string{"KERF_INTERRUPTION_QUEUE": a.Notices.QueueUrl(), "KERF_INTERRUPTION_DEAD_LETTERS": a.DeadNotices.QueueUrl()}
 	maps.Copy(notices, env)
 	interruption := a.function(props, function{
-		id: "Interruption", name: "interruption", memory: props.InterruptionMemoryMiB, timeout: interruptionTimeout, concurrency: noticing,
+		id: "Interruption", home: true, name: "interruption", memory: props.InterruptionMemoryMiB, timeout: interruptionTimeout, concurrency: noticing,
 		description: "Kerf: acts on what AWS says about instances of " + props.ClusterName + " that will go.",
 		environs:    notices, policies: may.interruption(),
 	})
 	a.Interruption = &interruption
 
-	a.trigger(interruption, a.Notices, noticeBatch, noticeConcurrency)
-	a.rules()
-	a.trigger(sweep, a.Ticks, 1, tickConcurrency)
-	a.trigger(lifecycle, a.Work, workBatch, workConcurrency)
-	a.schedules()
+	bootstrap := a.function(props, function{
+		id: "Bootstrap", home: true, name: "bootstrap", memory: 256, timeout: bootstrapTimeout,
+		description: "Kerf: sets " + props.ClusterName + " up for the other functions.",
+		environs:    map[string]*string{"KERF_TABLE": a.Table.TableName()}, policies: may.bootstrap(),
+	})
+	a.Bootstrap = &bootstrap
+
+	a.access(props)
+	if props.runs() {
+		a.trigger(interruption, a.Notices, noticeBatch, noticeConcurrency)
+		a.rules()
+		a.trigger(sweep, a.Ticks, 1, tickConcurrency)
+		a.trigger(lifecycle, a.Work, workBatch, workConcurrency)
+		a.schedules()
+	}
 	a.alarms(props)
 }
 

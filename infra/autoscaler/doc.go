@@ -6,11 +6,14 @@
 //	schedule, 5 minutes ------ | ----> Catalog      DeadWork              |
 //	                           |__________________________________________|
 //
-//	Plan    answers whoever may invoke it
-//	Ledger  the table that Sweep, Lifecycle and Catalog share
+//	five rules -> Notices -> Interruption --> Ticks, Work
+//	schedule, each minute -> Consolidation -> Ticks, Work
+//	CloudFormation -> Bootstrap, before any of these starts
 //
-// Each function has a role of its own. Those that act are not allowed into the cluster by
-// this: their roles (outputs of the stack) have to be let in there.
+//	Plan    answers whoever may invoke it
+//	Ledger  the table that all but Bootstrap share; Plan reads it
+//
+// Each function has a role of its own, and a group of its own in the cluster.
 //
 //	props, err := autoscaler.FromContext(context)   // or fill Props by hand
 //	a, err := autoscaler.New(stack, "Kerf", props)

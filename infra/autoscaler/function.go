@@ -22,6 +22,8 @@ type function struct {
 	loops    bool
 	environs map[string]*string
 	policies []policy
+	// home: it asks the API server of the cluster, and runs where that can be reached.
+	home bool
 }
 
 // Function is one of Kerf's functions with what is only its own.
@@ -43,6 +45,9 @@ func (a *Autoscaler) function(props Props, f function) Function {
 	})
 	documents := map[string]awsiam.PolicyDocument{}
 	own := policy{"logs", []statement{{actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, resources: []string{*logs.LogGroupArn()}}}}
+	if f.home && props.inVPC() {
+		f.policies = append(f.policies, networking())
+	}
 	for _, p := range append([]policy{own}, f.policies...) {
 		documents[p.name] = p.document()
 	}
@@ -57,6 +62,9 @@ func (a *Autoscaler) function(props Props, f function) Function {
 	}
 	for k, v := range f.environs {
 		env[k] = v
+	}
+	if props.Endpoints && f.home {
+		env["ISOLATED_VPC"] = jsii.String("true")
 	}
 	architecture := awslambda.Architecture_ARM_64()
 	if props.Architecture == AMD64 {
@@ -89,5 +97,14 @@ func (a *Autoscaler) function(props Props, f function) Function {
 	if f.concurrency > 0 {
 		fp.ReservedConcurrentExecutions = jsii.Number(f.concurrency)
 	}
-	return Function{Lambda: awslambda.NewFunction(scope, jsii.String("Function"), fp), Role: role, Logs: logs}
+	made := Function{Lambda: awslambda.NewFunction(scope, jsii.String("Function"), fp), Role: role, Logs: logs}
+	if f.home && a.group != nil {
+		var child awslambda.CfnFunction
+		jsii.Get(made.Lambda.Node(), "defaultChild", &child)
+		child.SetVpcConfig(&awslambda.CfnFunction_VpcConfigProperty{SubnetIds: jsii.Strings(props.SubnetIDs...), SecurityGroupIds: &[]*string{a.group.AttrGroupId()}})
+		for _, d := range a.network {
+			made.Lambda.Node().AddDependency(d)
+		}
+	}
+	return made
 }

@@ -94,6 +94,28 @@ func (g grants) interruption() []policy {
 	}
 }
 
+// bootstrap finds the cluster, and lets the nodes' roles in. What it does in the cluster is
+// up to its access entry.
+func (g grants) bootstrap() []policy {
+	out := []policy{g.cluster()}
+	if g.props.Access != AccessEntries {
+		return out
+	}
+	return append(out, policy{"nodes", []statement{
+		{sid: "AllowNodeAccessEntries", actions: []string{"eks:CreateAccessEntry"}, resources: []string{g.arn("eks", "cluster/"+g.props.ClusterName)},
+			conditions: map[string]any{"StringEquals": map[string]any{"eks:accessEntryType": "EC2_LINUX"}, "ArnEquals": map[string]any{"eks:principalArn": g.nodeRoles()}}},
+		{sid: "AllowReadingAccessEntries", actions: []string{"eks:DescribeAccessEntry"}, resources: []string{g.arn("eks", "access-entry/"+g.props.ClusterName+"/*")}},
+	}})
+}
+
+// networking lets Lambda put a function into a VPC.
+func networking() policy {
+	return policy{"network", []statement{{sid: "AllowNetworkInterfaces", resources: []string{"*"}, actions: []string{
+		"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces", "ec2:DeleteNetworkInterface", "ec2:DescribeSubnets",
+		"ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses",
+	}}}}
+}
+
 // catalog launches nothing. It hands roles to profiles, and takes the templates of a class
 // along when the class goes.
 func (g grants) catalog() []policy {

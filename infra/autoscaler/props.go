@@ -63,9 +63,41 @@ type Props struct {
 	// SharedConcurrency reserves nothing of the account's concurrency for lifecycle,
 	// interruption and consolidation. Accounts with a limit below 116 need it.
 	SharedConcurrency bool
+	// Access is how the functions get into the cluster. Default: AccessEntries.
+	Access Access
+	// CRDs is what is done about Karpenter's definitions: one of CRDModes. Default: apply.
+	CRDs string
+	// VPCID, SubnetIDs and ClusterSecurityGroupID put the functions into the cluster's VPC, all
+	// three or none: the VPC, private subnets of it in different zones, and the security group
+	// that EKS made for the cluster, which is told to let them in.
+	VPCID                  string
+	SubnetIDs              []string
+	ClusterSecurityGroupID string
+	// Endpoints makes the VPC's endpoints to what the functions use of AWS, for subnets without
+	// NAT; RouteTableIDs are the route tables of the subnets.
+	Endpoints     bool
+	RouteTableIDs []string
 	// Settings are what the functions can be told, by the keys of docs/config.md.
 	Settings map[string]string
 }
+
+// Access is a way into the cluster.
+type Access string
+
+// The ways.
+const (
+	// AccessEntries makes an access entry for each function.
+	AccessEntries Access = "entries"
+	// AccessConfigMap makes functions that do not run yet, and lines for ConfigMap aws-auth
+	// (output AwsAuthRoles). Once they are in it, AccessExisting makes the functions run.
+	AccessConfigMap Access = "configMap"
+	// AccessExisting relies on somebody else: the roles are let in already.
+	AccessExisting Access = "existing"
+)
+
+// CRDModes are what can be done about Karpenter's definitions: make and update what is
+// Kerf's, take over what is somebody else's too, or nothing.
+var CRDModes = []string{"apply", "force", "leave"}
 
 // RetentionDays are the retentions that CloudWatch Logs knows.
 var RetentionDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
@@ -76,6 +108,7 @@ var (
 	topicARN  = regexp.MustCompile(`^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$`)
 	parameter = regexp.MustCompile(`^/?[a-zA-Z0-9_.-]+(/[a-zA-Z0-9_.-]+)*$`)
 	tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+	ec2ID     = regexp.MustCompile(`^[a-z]+-[0-9a-f]{8,17}$`)
 )
 
 // clusterName is what EKS accepts.
@@ -111,6 +144,12 @@ func (p Props) withDefaults() Props {
 	}
 	if p.ConsolidationMemoryMiB == 0 {
 		p.ConsolidationMemoryMiB = 1769
+	}
+	if p.Access == "" {
+		p.Access = AccessEntries
+	}
+	if p.CRDs == "" {
+		p.CRDs = CRDModes[0]
 	}
 	if len(p.NodeRoles) == 0 {
 		p.NodeRoles = []string{"KarpenterNodeRole-" + p.ClusterName}
@@ -162,6 +201,13 @@ func (p Props) validate() error {
 	if p.AlarmTopicARN != "" && !topicARN.MatchString(p.AlarmTopicARN) {
 		bad("alarmTopicArn: %q is no ARN of an SNS topic", p.AlarmTopicARN)
 	}
+	if !slices.Contains([]Access{AccessEntries, AccessConfigMap, AccessExisting}, p.Access) {
+		bad("access: %q is not known; want %s, %s or %s", p.Access, AccessEntries, AccessConfigMap, AccessExisting)
+	}
+	if !slices.Contains(CRDModes, p.CRDs) {
+		bad("crds: %q is not known; want %s", p.CRDs, strings.Join(CRDModes, ", "))
+	}
+	errs = append(errs, p.checkNetwork()...)
 	if err := p.checkSettings(); err != nil {
 		errs = append(errs, err)
 	}
@@ -176,12 +222,54 @@ func (p Props) validate() error {
 	return errors.Join(errs...)
 }
 
+// checkNetwork asks for all of a VPC or nothing.
+func (p Props) checkNetwork() (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !p.inVPC() {
+		if p.Endpoints || len(p.RouteTableIDs) > 0 {
+			bad("endpoints: they belong to a VPC; give vpcId, subnetIds and clusterSecurityGroupId too")
+		}
+		return errs
+	}
+	ids := func(key, prefix string, values []string) {
+		if len(values) == 0 || values[0] == "" {
+			bad("%s: it is missing; functions in a VPC need vpcId, subnetIds and clusterSecurityGroupId", key)
+			return
+		}
+		for _, v := range values {
+			if !strings.HasPrefix(v, prefix) || !ec2ID.MatchString(v) {
+				bad("%s: %q is none; want %s0123456789abcdef0", key, v, prefix)
+			}
+		}
+	}
+	ids("vpcId", "vpc-", []string{p.VPCID})
+	ids("subnetIds", "subnet-", p.SubnetIDs)
+	ids("clusterSecurityGroupId", "sg-", []string{p.ClusterSecurityGroupID})
+	switch {
+	case p.Endpoints && len(p.RouteTableIDs) == 0:
+		bad("routeTableIds: they are missing; the endpoints of DynamoDB and S3 go into the route tables of the subnets")
+	case p.Endpoints:
+		ids("routeTableIds", "rtb-", p.RouteTableIDs)
+	case len(p.RouteTableIDs) > 0:
+		bad("routeTableIds: they are for endpoints=true")
+	}
+	return errs
+}
+
+// inVPC reports whether the functions run in a VPC.
+func (p Props) inVPC() bool {
+	return p.VPCID != "" || len(p.SubnetIDs) > 0 || p.ClusterSecurityGroupID != ""
+}
+
+// runs reports whether the functions are let in, and so may be started.
+func (p Props) runs() bool { return p.Access != AccessConfigMap }
+
 // functions are those that the stack holds.
 func (p Props) functions() []string {
 	if p.PlanOnly {
 		return []string{"plan"}
 	}
-	return []string{"plan", "sweep", "lifecycle", "catalog", "interruption", "consolidation"}
+	return []string{"plan", "sweep", "lifecycle", "catalog", "interruption", "consolidation", "bootstrap"}
 }
 
 // checkSettings asks the functions' own table, so that a mistake shows here and not

@@ -69,7 +69,7 @@ func (a *Autoscaler) trigger(fn Function, q awssqs.Queue, batch, concurrency int
 	awslambda.NewEventSourceMapping(fn.Lambda, jsii.String("Trigger"), &awslambda.EventSourceMappingProps{
 		Target: fn.Lambda, EventSourceArn: q.QueueArn(),
 		BatchSize: jsii.Number(batch), MaxConcurrency: jsii.Number(concurrency), ReportBatchItemFailures: jsii.Bool(true),
-	})
+	}).Node().AddDependency(a.ready)
 }
 
 // minuteTick is what the schedule sends (internal/lifecycle reads it): the time that the
@@ -90,7 +90,7 @@ func (a *Autoscaler) schedules() {
 				"target": policy{"target", []statement{{actions: []string{action}, resources: []string{target}}}}.document(),
 			},
 		})
-		awsscheduler.NewCfnSchedule(scope, jsii.String("Schedule"), &awsscheduler.CfnScheduleProps{
+		made := awsscheduler.NewCfnSchedule(scope, jsii.String("Schedule"), &awsscheduler.CfnScheduleProps{
 			Description:        &description,
 			ScheduleExpression: &expression,
 			FlexibleTimeWindow: &awsscheduler.CfnSchedule_FlexibleTimeWindowProperty{Mode: jsii.String("OFF")},
@@ -99,6 +99,7 @@ func (a *Autoscaler) schedules() {
 				RetryPolicy: &awsscheduler.CfnSchedule_RetryPolicyProperty{MaximumEventAgeInSeconds: jsii.Number(maxAge), MaximumRetryAttempts: jsii.Number(10)},
 			},
 		})
+		made.Node().AddDependency(a.ready)
 	}
 	// Cron and not rate: a rate counts from when the stack was made, and a tick is the start
 	// of a minute.

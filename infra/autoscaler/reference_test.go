@@ -56,11 +56,27 @@ those that the stack sets itself. An unknown key is an error.
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.key, def, k.meaning)
 	}
 	b.WriteString(`
+## How the functions get into the cluster
+
+| ` + "`access`" + ` | what the stack does | what you do |
+|---|---|---|
+| ` + "`entries`" + ` | makes an access entry for each function's role, sets the cluster up (custom resource), then starts the schedules and triggers | nothing; the cluster's authentication mode has to be API or API_AND_CONFIG_MAP |
+| ` + "`configMap`" + ` | makes functions and roles; nothing starts | put the lines of output AwsAuthRoles under mapRoles in ConfigMap kube-system/aws-auth; deploy again with ` + "`existing`" + ` |
+| ` + "`existing`" + ` | sets the cluster up and starts, without access entries | see to it that the roles are in their groups (` + "`kerf:<function>`" + `; bootstrap in system:masters, or with the policy AmazonEKSClusterAdminPolicy) |
+
+Where the cluster cannot be set up, the event of resource ` + "`Cluster`" + ` in the stack says why and what to do about it. A cluster that does
+not let bootstrap in is asked again for two minutes. ` + "`make invoke FN=bootstrap EVENT=events/bootstrap/again.json`" + ` sets it up again at any time.
+
+Functions in a VPC (` + "`vpcId`, `subnetIds`, `clusterSecurityGroupId`" + `) reach AWS through NAT, or through endpoints that ` + "`endpoints=true`" + `
+makes. IAM and the price list have no endpoints: there an EC2NodeClass names ` + "`spec.instanceProfile`" + ` and not ` + "`spec.role`" + `, and list
+prices are those of the embedded table.
+
 ## What each function may do in AWS
 
 Each function has a role of its own. Names are those of Karpenter's controller policy where it has the same statement. A
-cluster's name is ` + "`prod`" + ` here. What a function may do in the cluster is Kubernetes' to say; this stack does not let anybody in
-yet.
+cluster's name is ` + "`prod`" + ` here. What a function may do in the cluster is said by the ClusterRole ` + "`kerf-<function>`" + `, which bootstrap makes and the
+function's access entry leads to; ` + "`kubectl describe clusterrole kerf-sweep`" + ` shows it. Bootstrap itself is an administrator of the
+cluster; the plan function has no access to it, as it is sent what it plans on.
 
 `)
 	place := strings.NewReplacer("aws-us-gov", "<partition>", "ap-southeast-4", "<region>", "123456789012", "<account>")
@@ -102,7 +118,8 @@ yet.
 ## When the stack goes
 
 The table stays, and is protected from deletion: nodes outlive the stack, and the ledger knows whose they are. Queues and logs
-go with the stack. A table that was restored from a backup takes the place of the stack's own with ` + "`tableName`" + `; the functions
+go with the stack, and so do the roles of the functions in the cluster. Karpenter's definitions stay, with all NodePools and
+NodeClaims, and so do the access entries of node roles. A table that was restored from a backup takes the place of the stack's own with ` + "`tableName`" + `; the functions
 see that it is another one, and find out what there is before they act again.
 `)
 	return b.String()

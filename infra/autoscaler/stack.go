@@ -26,7 +26,8 @@ func StackName(cluster string) string {
 // NewStack is the stack of one cluster: the construct, and outputs that say how to
 // use what it made.
 func NewStack(scope constructs.Construct, props Props) (awscdk.Stack, error) {
-	if err := props.withDefaults().validate(); err != nil {
+	props = props.withDefaults()
+	if err := props.validate(); err != nil {
 		return nil, err
 	}
 	name := StackName(props.ClusterName)
@@ -55,7 +56,7 @@ func NewStack(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	for _, f := range []struct {
 		name string
 		fn   *Function
-	}{{"Sweep", a.Sweep}, {"Lifecycle", a.Lifecycle}, {"Catalog", a.Catalog}, {"Interruption", a.Interruption}, {"Consolidation", a.Consolidation}} {
+	}{{"Sweep", a.Sweep}, {"Lifecycle", a.Lifecycle}, {"Catalog", a.Catalog}, {"Interruption", a.Interruption}, {"Consolidation", a.Consolidation}, {"Bootstrap", a.Bootstrap}} {
 		output(f.name+"FunctionName", "The function "+f.name, f.fn.Lambda.FunctionName())
 		output(f.name+"LogGroup", "Where it logs", f.fn.Logs.LogGroupName())
 		output(f.name+"RoleArn", "Its role, which the cluster has to let in", f.fn.Role.RoleArn())
@@ -70,6 +71,9 @@ func NewStack(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	output("WorkDeadLettersUrl", "The steps that failed for good", a.DeadWork.QueueUrl())
 	output("NoticeQueueUrl", "The queue of what AWS says about instances", a.Notices.QueueUrl())
 	output("NoticeDeadLettersUrl", "What of that could not be read, or not be acted on", a.DeadNotices.QueueUrl())
+	if props.Access == AccessConfigMap {
+		output("AwsAuthRoles", "Lines for mapRoles in ConfigMap kube-system/aws-auth; then deploy with access=existing", a.awsAuth(props))
+	}
 	return stack, nil
 }
 

@@ -51,9 +51,10 @@ func TestResources(t *testing.T) {
 		return out
 	}
 	want := map[string]int{
-		"AWS::Lambda::Function": 6, "AWS::Logs::LogGroup": 6, "AWS::IAM::Role": 9, "AWS::DynamoDB::Table": 1,
+		"AWS::Lambda::Function": 7, "AWS::Logs::LogGroup": 7, "AWS::IAM::Role": 10, "AWS::DynamoDB::Table": 1,
 		"AWS::SQS::Queue": 5, "AWS::SQS::QueuePolicy": 5, "AWS::Lambda::EventSourceMapping": 3, "AWS::Lambda::EventInvokeConfig": 2,
 		"AWS::Scheduler::Schedule": 3, "AWS::CloudWatch::Alarm": 8, "AWS::Events::Rule": 5,
+		"AWS::EKS::AccessEntry": 6, "Custom::KerfCluster": 1,
 	}
 	if d := cmp.Diff(want, count(demo(t))); d != "" {
 		t.Error(d)
@@ -77,7 +78,7 @@ func TestFunctions(t *testing.T) {
 	for _, f := range []struct {
 		name            string
 		memory, timeout float64
-	}{{"Plan", 1769, 60}, {"Sweep", 1769, 300}, {"Lifecycle", 512, 120}, {"Catalog", 1024, 300}, {"Interruption", 512, 20}, {"Consolidation", 1769, 300}} {
+	}{{"Plan", 1769, 60}, {"Sweep", 1769, 300}, {"Lifecycle", 512, 120}, {"Catalog", 1024, 300}, {"Interruption", 512, 20}, {"Consolidation", 1769, 300}, {"Bootstrap", 256, 300}} {
 		t.Run(f.name, func(t *testing.T) {
 			fn := tm.function(t, f.name)
 			group := tm.find(t, "AWS::Logs::LogGroup", "Kerf"+f.name+"Logs")
@@ -142,6 +143,9 @@ func TestRestoredTable(t *testing.T) {
 	for _, f := range functions {
 		if got := tm.function(t, f).at("Environment", "Variables", "KERF_TABLE"); got != "kerf-restored" {
 			t.Errorf("%s uses table %v", f, got)
+		}
+		if f == "Bootstrap" {
+			continue // it only has to know the name
 		}
 		if doc, _ := json.Marshal(render(tm.role(t, f).Properties["Policies"])); !strings.Contains(string(doc), `:table/kerf-restored"`) {
 			t.Errorf("%s may not use the table: %s", f, doc)
@@ -515,7 +519,7 @@ func TestEnvironment(t *testing.T) {
 		"KERF_CATALOG_FUNCTION": tm.function(t, "Catalog").id, "KERF_INTERRUPTION_QUEUE": tm.queue(t, "Notices").id, "KERF_INTERRUPTION_DEAD_LETTERS": tm.queue(t, "DeadNotices").id,
 	}
 	for name, names := range map[string][]string{
-		"Plan": {"KERF_TABLE"}, "Catalog": {"KERF_TABLE"}, "Lifecycle": {"KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
+		"Plan": {"KERF_TABLE"}, "Bootstrap": {"KERF_TABLE"}, "Catalog": {"KERF_TABLE"}, "Lifecycle": {"KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
 		"Consolidation": {"KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
 		"Interruption":  {"KERF_INTERRUPTION_DEAD_LETTERS", "KERF_INTERRUPTION_QUEUE", "KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
 		"Sweep":         {"KERF_CATALOG_FUNCTION", "KERF_TABLE", "KERF_TICK_QUEUE", "KERF_WORK_QUEUE"},
@@ -554,7 +558,7 @@ func TestEnvironment(t *testing.T) {
 
 func TestOutputs(t *testing.T) {
 	tm := demo(t)
-	want := []string{"CatalogFunctionName", "CatalogLogGroup", "CatalogRoleArn", "ConsolidationFunctionName", "ConsolidationLogGroup", "ConsolidationRoleArn",
+	want := []string{"BootstrapFunctionName", "BootstrapLogGroup", "BootstrapRoleArn", "CatalogFunctionName", "CatalogLogGroup", "CatalogRoleArn", "ConsolidationFunctionName", "ConsolidationLogGroup", "ConsolidationRoleArn",
 		"InterruptionFunctionName", "InterruptionLogGroup", "InterruptionRoleArn", "LifecycleFunctionName", "LifecycleLogGroup", "LifecycleRoleArn",
 		"NoticeDeadLettersUrl", "NoticeQueueUrl", "PlanFunctionName", "PlanInvoke", "PlanLogGroup", "SweepFunctionName", "SweepInvoke", "SweepLogGroup", "SweepRoleArn",
 		"TableName", "TickQueueUrl", "WorkDeadLettersUrl", "WorkQueueUrl"}

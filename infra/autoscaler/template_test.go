@@ -42,6 +42,7 @@ type resource struct {
 	id             string
 	Type           string
 	DeletionPolicy string
+	DependsOn      any
 	Properties     map[string]any
 }
 

@@ -8,8 +8,8 @@ usage='make invoke CLUSTER=name [FN=plan] EVENT=file.json'
 if [ -z "$cluster" ] || [ -z "$event" ]; then echo "invoke: $usage" >&2; exit 2; fi
 if [ ! -r "$event" ]; then echo "invoke: $event cannot be read; $usage" >&2; exit 2; fi
 case $fn in
-  plan | sweep | lifecycle | catalog | interruption | consolidation) ;;
-  *) echo "invoke: there is no function $fn; there are plan, sweep, lifecycle, catalog, interruption, consolidation" >&2; exit 2 ;;
+  plan | sweep | lifecycle | catalog | interruption | consolidation | bootstrap) ;;
+  *) echo "invoke: there is no function $fn; there are plan, sweep, lifecycle, catalog, interruption, consolidation, bootstrap" >&2; exit 2 ;;
 esac
 command -v aws >/dev/null || { echo "invoke: the AWS CLI is missing" >&2; exit 1; }
 
