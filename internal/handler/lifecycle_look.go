@@ -386,7 +386,7 @@ func (l *look) observation(r *lifecycle.Record) lifecycle.Observation {
 		o.Object = &lifecycle.Object{UID: m.Version.UID, Deleting: m.Deleting, Annotations: m.Annotations, Finalizers: m.Finalizers}
 	}
 	if i := l.instances[r.Instance.ID]; i != nil {
-		o.Instance = &lifecycle.InstanceSeen{ID: i.ID, State: i.State}
+		o.Instance = &lifecycle.InstanceSeen{ID: i.ID, State: i.State, ImageID: i.ImageID}
 	}
 	if id := r.Instance.ID; id != "" {
 		for _, n := range l.byInstance[id] {

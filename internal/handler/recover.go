@@ -196,7 +196,7 @@ func (h *Housekeeping) rebuild(ctx context.Context, w *recovery) (fresh []lifecy
 	taken := func(name string) bool { return claims[name] || known[name] != nil }
 	for _, id := range sortedKeys(w.instances) {
 		in, n := w.instances[id], w.nodes[id]
-		if owned[id] || n == nil || in.Gone() {
+		if owned[id] || n == nil || in.Gone() || w.under(in.Tags[nodeclass.TagAttempt]) {
 			continue // one that has not joined is an orphan, if it is nobody's
 		}
 		r := adoptNode(in, n, w.objects, taken, now)
@@ -209,6 +209,11 @@ func (h *Housekeeping) rebuild(ctx context.Context, w *recovery) (fresh []lifecy
 // pending reports whether an attempt for the record is not resolved.
 func (w *recovery) pending(r *lifecycle.Record) bool {
 	return slices.ContainsFunc(w.open, func(a lifecycle.Attempt) bool { return a.ID == r.Attempt && r.Instance.ID == "" })
+}
+
+// under reports whether an attempt is not resolved: what it made gets its record when it is.
+func (w *recovery) under(attempt string) bool {
+	return slices.ContainsFunc(w.open, func(a lifecycle.Attempt) bool { return a.ID == attempt })
 }
 
 // same reports whether a record says what is there.

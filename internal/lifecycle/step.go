@@ -57,6 +57,8 @@ type Object struct {
 type InstanceSeen struct {
 	ID    string
 	State string // pending, running, shutting-down, terminated, stopping, stopped
+	// ImageID is what it booted; "" = not said.
+	ImageID string
 }
 
 // Observation is what was read about one record. A list that was not read, or not to its
@@ -209,6 +211,9 @@ func (s *step) absences() {
 		r.NodeGone = r.NodeGone.Seen(len(s.o.Nodes) > 0, s.now)
 	}
 	there = s.o.Instance != nil && s.o.Instance.ID == r.Instance.ID
+	if there && r.Instance.ImageID == "" {
+		r.Instance.ImageID = s.o.Instance.ImageID // the outcome did not say
+	}
 	// While it is young, EC2 may not have heard of it: that says nothing, later either.
 	if there || s.o.InstancesComplete && s.now.Sub(r.LaunchedAt) >= InstanceGrace {
 		r.InstanceGone = r.InstanceGone.Seen(there, s.now)

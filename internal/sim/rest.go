@@ -16,7 +16,7 @@ import (
 
 // stillness is what does not change any more in a world at rest.
 type stillness struct {
-	objects        int // changes of pods, nodes and NodeClaims; classes and pools are told news
+	objects        map[string]int // changes by kind; classes and pools are told news
 	ec2            int
 	nodes, history [32]byte
 }
@@ -54,6 +54,11 @@ func (c *checks) settled() {
 func (c *checks) atRest() bool {
 	if len(c.w.procs) > 0 || len(c.w.queues["work"].messages) > 0 {
 		return false
+	}
+	for _, p := range c.w.cluster.pods.by {
+		if p.v.NodeName != "" && p.v.Phase != "Running" || !p.deleting.IsZero() {
+			return false
+		}
 	}
 	for _, r := range c.records {
 		if len(r.Nominated) > 0 || !r.NextAt.IsZero() {
@@ -190,9 +195,9 @@ func (c *checks) counters() {
 
 func (c *checks) stillness() stillness {
 	out := stillness{ec2: len(c.w.aws.ec2.Calls("CreateFleet", "TerminateInstances", "CreateTags"))}
-	for _, kind := range []string{"Pod", "Node", "NodeClaim"} {
-		out.objects += c.w.cluster.changes[kind]
-	}
+	out.objects = maps.Clone(c.w.cluster.changes)
+	delete(out.objects, "NodePool")
+	delete(out.objects, "EC2NodeClass")
 	out.nodes, out.history = c.rows("NODES"), c.rows("ATTEMPTS")
 	return out
 }
@@ -220,7 +225,7 @@ func (c *checks) quiet() {
 		c.w.broken("Quiet", "records change in a world at rest")
 	case now.history != was.history:
 		c.w.broken("Quiet", "attempts change in a world at rest")
-	case now.objects != was.objects:
-		c.w.broken("Quiet", "%d changes of Kubernetes objects in a world at rest", now.objects-was.objects)
+	case !maps.Equal(now.objects, was.objects):
+		c.w.broken("Quiet", "Kubernetes objects change in a world at rest: %v, it was %v", now.objects, was.objects)
 	}
 }

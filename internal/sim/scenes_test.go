@@ -165,4 +165,4 @@ func TestLearns(t *testing.T) {
 	}
 }
 
-const thousand = 300
+const thousand = 1000
