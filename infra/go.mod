@@ -28,13 +28,11 @@ require (
 )
 
 require (
+	github.com/cdklabs/cdk-nag-go/cdknag/v2 v2.38.2
 	github.com/google/go-cmp v0.7.0
 	kerf.sh/kerf v0.0.0
 )
 
-require (
-	github.com/cdklabs/cdk-nag-go/cdknag/v2 v2.38.2 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
-)
+require go.yaml.in/yaml/v3 v3.0.5 // indirect
 
 replace kerf.sh/kerf => ../

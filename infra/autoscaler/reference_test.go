@@ -109,6 +109,11 @@ cluster; the plan function has no access to it, as it is sent what it plans on.
 	for _, sid := range slices.Sorted(maps.Keys(unscoped)) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", sid, unscoped[sid])
 	}
+	b.WriteString("\nWhat cdk-nag's AwsSolutions rules find, and why it stays:\n\n| finding | why |\n|---|---|\n")
+	for _, f := range slices.Sorted(maps.Keys(accepted)) {
+		rule, what, _ := strings.Cut(f, " ")
+		fmt.Fprintf(&b, "| AwsSolutions-%s `%s` | %s |\n", rule, strings.TrimSuffix(strings.TrimPrefix(what, "/"), "/Resource"), accepted[f])
+	}
 	b.WriteString("\n## Alarms\n\n| alarm | what it says |\n|---|---|\n")
 	for _, a := range tm.all("AWS::CloudWatch::Alarm") {
 		name := strings.TrimRight(strings.TrimPrefix(a.id, "KerfAlarms"), "0123456789ABCDEF")
