@@ -20,6 +20,8 @@ STATICCHECK         := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)
 GOLANGCI            := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 CDK_CLI             := aws-cdk@2.1148.1
 MINISTACK_VERSION   := 1.5.33
+CFNLINT_VERSION     := 1.58.0
+CFNLINT             := $(TOOLS)/cfn-lint-$(CFNLINT_VERSION)
 MINISTACK           := $(TOOLS)/ministack-$(MINISTACK_VERSION)
 
 # Modules of their own (each has a go.mod), because their dependencies are heavy.
@@ -120,6 +122,11 @@ e2e: check-go kube-binaries $(MINISTACK)/bin/ministack ## the built functions on
 test-infra: check-go check-node ## the assertions on the stack's template
 	cd infra && $(GO) vet ./... && $(GO) test ./...
 
+.PHONY: lint-stack
+lint-stack: $(CFNLINT)/bin/cfn-lint ## cfn-lint on the stack's template, by AWS's own schemas (installed once; needs Python)
+	@# W3005: the CDK writes dependencies down that are there anyway.
+	$(CFNLINT)/bin/cfn-lint -r us-east-1 eu-west-1 -i W3005 -t $(or $(TEMPLATE),infra/autoscaler/testdata/template.json)
+
 .PHONY: test-ledger
 test-ledger: check-go $(MINISTACK)/bin/ministack ## the ledger on DynamoDB's API, over HTTP against an emulator (installed once; needs Python)
 	$(GO) vet -tags wire ./internal/ledger
@@ -214,8 +221,8 @@ invoke: ## call a deployed function: make invoke CLUSTER=name [FN=plan] EVENT=ev
 ##@ Not built yet
 
 .PHONY: sim
-sim: ## not built yet: seeded worlds with faults
-	@echo "not built yet: sim, seeded worlds that run the handlers under faults" >&2; exit 1
+sim: check-go ## SEEDS=200 drawn worlds in which the handlers run under faults, FROM=0; SEED=n is one of them with all that happens in it
+	$(GO) test -count=1 -timeout 24h ./internal/sim -run $(if $(SEED),TestSeeds,'TestSeeds|TestKept') -args $(if $(SEED),-seed $(SEED),-seeds $(SEEDS) -from $(FROM))
 
 .PHONY: local
 local: ## not built yet: the functions on emulators on this machine
@@ -263,6 +270,15 @@ $(MINISTACK)/bin/ministack:
 	@rm -rf $(MINISTACK)
 	@python3 -m venv $(MINISTACK)
 	@$(MINISTACK)/bin/pip install -q --disable-pip-version-check ministack==$(MINISTACK_VERSION) || { rm -rf $(MINISTACK); exit 1; }
+	@test -x $@
+
+$(CFNLINT)/bin/cfn-lint:
+	@command -v python3 >/dev/null || { echo "python3 is missing: cfn-lint needs 3.10 or newer, with its venv module" >&2; exit 1; }
+	@mkdir -p $(TOOLS)
+	@echo "installing cfn-lint $(CFNLINT_VERSION) into $(CFNLINT)"
+	@rm -rf $(CFNLINT)
+	@python3 -m venv $(CFNLINT)
+	@$(CFNLINT)/bin/pip install -q --disable-pip-version-check cfn-lint==$(CFNLINT_VERSION) || { rm -rf $(CFNLINT); exit 1; }
 	@test -x $@
 
 $(GOLANGCI):

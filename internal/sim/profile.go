@@ -167,7 +167,7 @@ func drawLoads(d dice, within time.Duration) []Load {
 			l.Over = d.between(0, 90*time.Second)
 		}
 		if d.IntN(3) == 0 {
-			l.Gone, l.Left = l.After+d.between(time.Minute, within), d.IntN(l.Pods+1)
+			l.Gone, l.Left = min(l.After+l.Over+d.between(time.Minute, within), within-time.Second), d.IntN(l.Pods+1)
 		}
 		out = append(out, l)
 	}

@@ -11,6 +11,7 @@ import (
 var (
 	seeds = flag.Int("seeds", 12, "how many worlds TestSeeds draws")
 	from  = flag.Uint64("from", 0, "the seed of the first one")
+	keep  = flag.String("keep", "", "keep the world of -seed in testdata/seeds, with these words on what it showed")
 	one   = flag.String("seed", "", "run this seed alone and print its trace")
 	trace = flag.String("trace", "", "write the trace of the last world to this file, instead of printing that of -seed")
 )
@@ -30,6 +31,9 @@ func TestSeeds(t *testing.T) {
 			t.Fatalf("-seed %s: %v", *one, err)
 		}
 		rep := inBubble(t, seed, Options{Verbose: true})
+		if *keep != "" {
+			kept{seed, *keep, Draw(seed)}.write(t)
+		}
 		if *trace == "" {
 			os.Stdout.WriteString(rep.Trace)
 		}
@@ -48,6 +52,9 @@ func report(t *testing.T, rep *Report) {
 	t.Helper()
 	for _, b := range rep.Broken {
 		t.Errorf("seed %d: %s", rep.Seed, b)
+	}
+	if len(rep.Broken) > 0 && *one == "" {
+		t.Errorf("all that happened: SEED=%d make sim", rep.Seed)
 	}
 	t.Logf("seed %d: trace %s, %+v", rep.Seed, rep.Hash, rep.Stats)
 }
