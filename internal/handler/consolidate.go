@@ -141,6 +141,7 @@ func (h *Consolidation) pass(ctx context.Context, lease *lifecycle.Lease, rep *C
 				return err
 			}
 		}
+		x.rest() // what was launched or chosen just now
 	}
 	base := provision.Plan(w.snap, w.facts.Catalog, provision.Options{})
 	found := disruption.Propose(w.snap, w.facts.Catalog, x.options(base))
@@ -173,6 +174,7 @@ type consolidating struct {
 	// resting are nodes that are left in peace, takenBack those of them for which a command
 	// was rolled back.
 	resting, takenBack map[string]string
+	moved              []lifecycle.WorkloadMove
 	// What is known about instances and classes, beside the reading.
 	instances map[string]disruption.Instance
 	selected  map[string]disruption.Selected
@@ -199,9 +201,16 @@ func (x *consolidating) outcome() {
 	}
 }
 
-// rests says which nodes are left in peace: those that a command was rolled back for, those
-// that have just got pods, and those of workloads that are moved to and fro.
-func (x *consolidating) rests(ctx context.Context) error {
+// rests reads what was moved lately, and says which nodes are left in peace.
+func (x *consolidating) rests(ctx context.Context) (err error) {
+	x.moved, err = x.h.Sweep.Memory.MovesSince(ctx, x.now().Add(-flapTime))
+	x.rest()
+	return err
+}
+
+// rest says which nodes are left in peace: those that a command was rolled back for, those
+// that have just got pods or wait for them, and those of workloads that are moved to and fro.
+func (x *consolidating) rest() {
 	x.resting, x.takenBack = map[string]string{}, map[string]string{}
 	now := x.now()
 	for _, c := range x.commands {
@@ -217,15 +226,22 @@ func (x *consolidating) rests(ctx context.Context) error {
 			}
 		}
 	}
-	moves, err := x.h.Sweep.Memory.MovesSince(ctx, now.Add(-flapTime))
-	if err != nil {
-		return err
-	}
 	count := map[string]int{}
-	for _, m := range moves {
+	for _, m := range x.moved {
 		if m.Reason == string(plan.MoveUnderutilized) {
 			count[m.Workload+"\x00"+m.From]++
 			count[m.Workload]++
+		}
+	}
+	waiting := map[string]bool{}
+	for _, c := range x.commands {
+		if !c.Over() {
+			waiting[planID(c)] = true
+		}
+	}
+	for _, r := range x.w.known.Records {
+		if r.Node != "" && waiting[r.PlanID] {
+			x.resting[r.Node] = "it stands in for a node that goes, whose pods are still to come"
 		}
 	}
 	for i := range x.w.snap.Pods {
@@ -237,7 +253,6 @@ func (x *consolidating) rests(ctx context.Context) error {
 			x.resting[p.NodeName] = fmt.Sprintf("%s was moved %d times within an hour: its nodes are frozen until that has passed", workloadOf(p), n)
 		}
 	}
-	return nil
 }
 
 // replicas counts the pods of a pod's workload.
