@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kerf.sh/kerf/internal/disruption"
+	"kerf.sh/kerf/internal/ledger"
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/snapshot"
@@ -276,12 +277,12 @@ func TestConsolidateReplacementNeverJoins(t *testing.T) {
 // TestConsolidateCrash: a pass that is cut off at any of its calls, or meets an error there,
 // is gone on with: in the end one node has gone, exactly, and nothing is left behind.
 func TestConsolidateCrash(t *testing.T) {
-	for _, change := range []string{"fails", "was done"} {
+	for _, change := range []string{"fails", "was done", "the ledger fails", "the ledger loses an answer"} {
 		for at := 1; ; at++ {
 			w := newThriftWorld(t, 2)
 			w.put(w.node(0), "small", 200)
 			w.put(w.node(1), "large", 1200, snapshot.DoNotDisrupt, "true")
-			n, hit := 0, false
+			n, hit, handling := 0, false, false
 			w.kube.fail = func(verb, kind, name string) error {
 				if verb == "list" || verb == "get" || verb == "emit" || verb == "status" {
 					return nil
@@ -301,8 +302,20 @@ func TestConsolidateCrash(t *testing.T) {
 					}
 				}
 			}
+			if strings.HasPrefix(change, "the ledger") {
+				fail := w.kube.fail
+				w.kube.fail = nil
+				w.table.Fault = func(c ledger.Call) ledger.Fault {
+					if !c.Write || !handling {
+						return ledger.Fault{}
+					}
+					return ledger.Fault{Err: fail("write", "row", c.Keys[0].SK), Applied: strings.HasSuffix(change, "answer")}
+				}
+			}
 			for range 40 {
-				if _, err := w.h.Handle(background); err != nil && !errors.Is(err, errTest) {
+				handling = true
+				_, err := w.h.Handle(background)
+				if handling = false; err != nil && !errors.Is(err, errTest) {
 					t.Fatalf("%s at %d: %v", change, at, err)
 				}
 				w.pass(20 * time.Second)

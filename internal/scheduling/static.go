@@ -62,10 +62,7 @@ func (w *World) planStatic() {
 		running, going, total := w.staticNodes(p.Spec.Name)
 		want := *p.Spec.Replicas - running
 		if running+going >= *p.Spec.Replicas {
-			if running > *p.Spec.Replicas {
-				w.warn("nodepool/"+p.Spec.Name, plan.RuleNotYetApplied, fmt.Sprintf("spec.replicas is %d and %d nodes are there: taking the others away is not planned yet", *p.Spec.Replicas, running))
-			}
-			continue
+			continue // those too many are taken away by a move
 		}
 		if limit, ok := p.Spec.Limits[snapshot.Nodes]; ok && want > limit-total {
 			w.judgeStatic(p, plan.LimitReached, fmt.Sprintf("spec.replicas is %d and %d are there; limit nodes %d leaves room for %d of the %d that are missing",
