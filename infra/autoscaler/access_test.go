@@ -207,4 +207,22 @@ func TestNetwork(t *testing.T) {
 			t.Errorf("%s does not know that IAM has no endpoint: %v", f, v)
 		}
 	}
+	// What has no endpoint is asked from outside, by a function that can do nothing else.
+	prices := tm.function(t, "Prices")
+	if prices.at("VpcConfig") != nil || prices.at("Environment", "Variables", "ISOLATED_VPC") != nil || prices.at("Code", "S3Key") != tm.function(t, "Catalog").at("Code", "S3Key") {
+		t.Errorf("prices: %v", prices.Properties)
+	}
+	var may []string
+	for _, s := range statements(tm.role(t, "Prices")) {
+		may = append(may, list(s["Action"])...)
+	}
+	slices.Sort(may)
+	if d := cmp.Diff(strings.Fields("dynamodb:ConditionCheckItem dynamodb:DeleteItem dynamodb:DescribeTable dynamodb:GetItem dynamodb:PutItem dynamodb:Query dynamodb:UpdateItem"+
+		" ec2:DescribeInstanceTypeOfferings ec2:DescribeInstanceTypes ec2:DescribeSpotPriceHistory logs:CreateLogStream logs:PutLogEvents pricing:GetProducts"), may); d != "" {
+		t.Error(d)
+	}
+	refresh := tm.find(t, "AWS::Scheduler::Schedule", "KerfPriceRefresh")
+	if target(refresh.at("Target", "Arn")) != prices.id || refresh.at("Target", "Input") != `{"only":"prices"}` {
+		t.Errorf("%v", refresh.Properties)
+	}
 }

@@ -24,6 +24,9 @@ type Autoscaler struct {
 	Lifecycle *Function
 	// Catalog finds out what can be launched: types, prices, NodeClasses.
 	Catalog *Function
+	// Prices is the half of Catalog that asks what no endpoint leads to, outside the VPC; nil
+	// without Props.Endpoints.
+	Prices *Function
 	// Interruption acts on notices of AWS about instances. To invoke it with an event of
 	// EventBridge is to hand it one.
 	Interruption *Function
@@ -187,6 +190,16 @@ func (a *Autoscaler) act(props Props) {
 		environs:    map[string]*string{"KERF_TABLE": a.Table.TableName()}, policies: may.bootstrap(),
 	})
 	a.Bootstrap = &bootstrap
+
+	if props.Endpoints {
+		prices := a.function(props, function{
+			id: "Prices", name: "catalog", memory: props.CatalogMemoryMiB, timeout: catalogTimeout,
+			description: "Kerf: types and prices for " + props.ClusterName + ", from outside its VPC.",
+			environs:    map[string]*string{"KERF_TABLE": a.Table.TableName()}, policies: may.prices(),
+		})
+		prices.Lambda.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{MaxEventAge: seconds(catalogTimeout), RetryAttempts: jsii.Number(1)})
+		a.Prices = &prices
+	}
 
 	a.access(props)
 	if props.runs() {

@@ -38,7 +38,7 @@ var contextKeys = []contextKey{
 		words(func(p *Props) *[]string { return &p.SubnetIDs })},
 	{"clusterSecurityGroupId", "none", "The security group that EKS made for the cluster. It gets a rule that lets the functions in on port 443.",
 		word(func(p *Props) *string { return &p.ClusterSecurityGroupID })},
-	{"endpoints", "false", "true makes the VPC's endpoints to what the functions use of AWS, for subnets without NAT. IAM and the price list have none: it sets `ISOLATED_VPC`.",
+	{"endpoints", "false", "true makes the VPC's endpoints to what the functions use of AWS, for subnets without NAT. IAM and the price list have none: it sets `ISOLATED_VPC`, and a half of catalog reads prices from outside the VPC.",
 		yes(func(p *Props) *bool { return &p.Endpoints })},
 	{"routeTableIds", "none", "Route tables of the subnets, for `endpoints`, separated by commas.",
 		words(func(p *Props) *[]string { return &p.RouteTableIDs })},

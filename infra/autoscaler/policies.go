@@ -129,6 +129,14 @@ func (g grants) catalog() []policy {
 	}
 }
 
+// prices reads what is sold, and at what price.
+func (g grants) prices() []policy {
+	return []policy{g.ledger(), {"prices", []statement{
+		{sid: "AllowReadingOffers", actions: []string{"ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeSpotPriceHistory"}, resources: []string{"*"}, conditions: g.here()},
+		{sid: "AllowPricingReadActions", actions: []string{"pricing:GetProducts"}, resources: []string{"*"}},
+	}}}
+}
+
 // ledger reads and writes rows, conditions of transactions included; there is no Scan.
 func (g grants) ledger() policy {
 	return policy{"ledger", []statement{{sid: "AllowLedger",

@@ -105,5 +105,8 @@ func (a *Autoscaler) schedules() {
 	// of a minute.
 	schedule("Minute", "a tick for each minute", "cron(* * * * ? *)", 60, *a.Ticks.QueueArn(), "sqs:SendMessage", minuteTick)
 	schedule("Consolidate", "a pass that makes the cluster cheaper", "rate(1 minute)", 60, *a.Consolidation.Lambda.FunctionArn(), "lambda:InvokeFunction", "{}")
+	if a.Prices != nil {
+		schedule("PriceRefresh", "types and prices anew", "rate(5 minutes)", 300, *a.Prices.Lambda.FunctionArn(), "lambda:InvokeFunction", `{"only":"prices"}`)
+	}
 	schedule("CatalogRefresh", "types, prices and NodeClasses anew", "rate(5 minutes)", 300, *a.Catalog.Lambda.FunctionArn(), "lambda:InvokeFunction", "{}")
 }

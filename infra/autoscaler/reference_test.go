@@ -68,8 +68,8 @@ Where the cluster cannot be set up, the event of resource ` + "`Cluster`" + ` in
 not let bootstrap in is asked again for two minutes. ` + "`make invoke FN=bootstrap EVENT=events/bootstrap/again.json`" + ` sets it up again at any time.
 
 Functions in a VPC (` + "`vpcId`, `subnetIds`, `clusterSecurityGroupId`" + `) reach AWS through NAT, or through endpoints that ` + "`endpoints=true`" + `
-makes. IAM and the price list have no endpoints: there an EC2NodeClass names ` + "`spec.instanceProfile`" + ` and not ` + "`spec.role`" + `, and list
-prices are those of the embedded table.
+makes. IAM and the price list have no endpoints: there an EC2NodeClass names ` + "`spec.instanceProfile`" + ` and not ` + "`spec.role`" + `, and an eighth
+function, a half of catalog outside the VPC, reads types and prices into the ledger. It may do that and write the ledger, no more.
 
 ## What each function may do in AWS
 

@@ -71,6 +71,10 @@ func NewStack(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	output("WorkDeadLettersUrl", "The steps that failed for good", a.DeadWork.QueueUrl())
 	output("NoticeQueueUrl", "The queue of what AWS says about instances", a.Notices.QueueUrl())
 	output("NoticeDeadLettersUrl", "What of that could not be read, or not be acted on", a.DeadNotices.QueueUrl())
+	if a.Prices != nil {
+		output("PricesFunctionName", "The half of catalog outside the VPC", a.Prices.Lambda.FunctionName())
+		output("PricesLogGroup", "Where it logs", a.Prices.Logs.LogGroupName())
+	}
 	if props.Access == AccessConfigMap {
 		output("AwsAuthRoles", "Lines for mapRoles in ConfigMap kube-system/aws-auth; then deploy with access=existing", a.awsAuth(props))
 	}
