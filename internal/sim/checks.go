@@ -37,13 +37,16 @@ type checks struct {
 	foreign     map[string]bool // attempts of a table that was replaced
 	restoredAt  time.Time
 	rest        stillness
+	// waits are how long pods waited until a node was asked for that was made for them.
+	waits  []time.Duration
+	waited map[string]bool
 }
 
 func newChecks(w *World) *checks {
 	return &checks{
 		w: w, attempts: map[string]lifecycle.Attempt{}, records: map[string]lifecycle.Record{}, closed: map[string]lifecycle.Record{},
 		owner: map[string]string{}, made: map[string][]string{}, ended: map[string]bool{}, late: map[string]bool{}, excused: map[string]bool{},
-		saidOf: map[string]int{}, foreign: map[string]bool{},
+		saidOf: map[string]int{}, foreign: map[string]bool{}, waited: map[string]bool{},
 	}
 }
 
@@ -238,6 +241,14 @@ func (c *checks) launched(list []*ec2fake.Instance) {
 		}
 		for k, id := range ids {
 			c.owner[id] = a.Claims[k]
+		}
+	}
+	for _, i := range list {
+		for _, n := range c.records[c.owner[i.ID]].Nominated {
+			if p := c.w.cluster.pods.by[n.Namespace+"/"+n.Name]; p != nil && p.uid == n.UID && !c.waited[n.UID] {
+				c.waited[n.UID] = true
+				c.waits = append(c.waits, c.w.now().Sub(p.created))
+			}
 		}
 	}
 	of := map[string]int{}

@@ -24,7 +24,7 @@ type clusterClient struct {
 
 func newKubeService(w *World) *service {
 	return &service{
-		name: "kube", least: 5 * time.Millisecond, most: 300 * time.Millisecond, dice: newDice(w.Seed, "kube"),
+		name: "kube", least: 3 * time.Millisecond, most: 90 * time.Millisecond, dice: newDice(w.Seed, "kube"),
 		errors: func(b *bound, d dice) error {
 			e := &api.Error{Verb: b.Op, Resource: b.Object, Is: api.ErrUnavailable, Detail: "etcdserver: request timed out (500)"}
 			if d.in(w.Profile.Faults.Auth * 20) {

@@ -56,8 +56,9 @@ type Profile struct {
 	Loads []Load
 	// VisibleAfter and RunningAfter are EC2's.
 	VisibleAfter, RunningAfter time.Duration
-	// Zones and Types are what EC2 has.
-	Types []string
+	// Types are what EC2 has, nil = a few. Work is the planner's search budget, 0 = a small one.
+	Types []string `json:",omitempty"`
+	Work  int64    `json:",omitempty"`
 	// Free are the addresses of a subnet.
 	Free int32
 	// StartupTaint: pools have a startup taint, which somebody takes off later.

@@ -29,6 +29,11 @@ func resources(in map[string]any) (snapshot.Resources, error) {
 	return out, nil
 }
 
+// plus is the sum of resources.
+func plus(a, b snapshot.Resources) snapshot.Resources {
+	return minus(a, minus(snapshot.Resources{}, b))
+}
+
 // minus is what is left of resources; it may be below zero.
 func minus(a, b snapshot.Resources) snapshot.Resources {
 	out := snapshot.Resources{CPU: a.CPU - b.CPU, Memory: a.Memory - b.Memory, Ephemeral: a.Ephemeral - b.Ephemeral, Pods: a.Pods - b.Pods}

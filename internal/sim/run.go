@@ -16,8 +16,11 @@ type Options struct {
 	Script func(*World) func(bound) (trouble, bool)
 	// Mutant breaks the handlers, for tests that the world notices.
 	Mutant *Mutant
-	// Before is called when everything is there and nothing has happened.
-	Before func(*World)
+	// Before is called when everything is there and nothing has happened, After when the
+	// world is at rest.
+	Before, After func(*World)
+	// Short: the run ends with the time of trouble, and nothing is held against its end.
+	Short bool
 }
 
 // Report is what came of a run.
@@ -27,9 +30,7 @@ type Report struct {
 	Hash   string // of the trace
 	Trace  string // its text, when it was asked for
 	Stats  Stats
-	// Price and Bound are those of the nodes at the end of the time of trouble, settled.
-	Price, Bound int64
-	World        *World
+	World  *World
 }
 
 // Run lets one world go by. It has to be called in a bubble of testing/synctest.
@@ -46,6 +47,9 @@ func Run(seed uint64, o Options) *Report {
 	w.tracef("--- the trouble is over")
 	w.faults = false
 	w.calm()
+	if o.Short {
+		return w.report()
+	}
 	// It need not wait for what is there already.
 	for t := w.Profile.Trouble + 3*time.Minute; t < w.Profile.Trouble+w.Profile.Settle && len(w.breach) == 0; t += time.Minute {
 		w.runUntil(epoch.Add(t))
@@ -60,7 +64,14 @@ func Run(seed uint64, o Options) *Report {
 		w.runUntil(w.now().Add(w.Profile.Quiet))
 		w.checks.quiet()
 	}
-	return &Report{Seed: seed, Broken: w.breach, Hash: w.traceHash(), Trace: w.trace.String(), Stats: w.stats, World: w}
+	if o.After != nil {
+		o.After(w)
+	}
+	return w.report()
+}
+
+func (w *World) report() *Report {
+	return &Report{Seed: w.Seed, Broken: w.breach, Hash: w.traceHash(), Trace: w.trace.String(), Stats: w.stats, World: w}
 }
 
 // newWorld makes a world in which nothing has happened yet.

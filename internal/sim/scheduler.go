@@ -10,7 +10,8 @@ import (
 )
 
 // scheduler is kube-scheduler: its filters, the nominated node first, and else the node
-// with the most room (LeastAllocated). It shares nothing with the planner.
+// with the most room (LeastAllocated). A nomination holds room against others, and is taken
+// away when its pod is tried and finds no node. It shares nothing with the planner.
 type scheduler struct {
 	c    *cluster
 	dice dice
@@ -21,6 +22,7 @@ type place struct {
 	node *item[snapshot.Node]
 	free snapshot.Resources
 	pods []*snapshot.Pod
+	held snapshot.Resources // for pods that wait and are nominated to it
 }
 
 // round tries every pod that waits, once.
@@ -34,7 +36,12 @@ func (s *scheduler) round() {
 	if len(waiting) == 0 {
 		return
 	}
-	places := s.places()
+	places, by := s.places()
+	for _, p := range waiting {
+		if at := by[p.v.NominatedNode]; at != nil {
+			at.held = plus(at.held, p.v.Spec.Requests)
+		}
+	}
 	slices.SortStableFunc(waiting, func(a, b *item[snapshot.Pod]) int {
 		return cmp.Or(-cmp.Compare(a.v.Spec.Priority, b.v.Spec.Priority), a.created.Compare(b.created), cmp.Compare(a.key, b.key))
 	})
@@ -49,8 +56,17 @@ func (s *scheduler) round() {
 				f = &fate{rules: s.rulesOf(&p.v, places)}
 				known[classOf(p)] = f
 			}
-			at := s.choose(&p.v, places, f)
+			own := by[p.v.NominatedNode]
+			at := s.choose(&p.v, places, own, f)
+			if own != nil {
+				own.held = minus(own.held, p.v.Spec.Requests)
+			}
 			if at == nil {
+				if own != nil {
+					p.v.NominatedNode = ""
+					p.version++
+					clear(known)
+				}
 				return false
 			}
 			s.bind(p, at)
@@ -67,9 +83,8 @@ func (s *scheduler) round() {
 	}
 }
 
-func (s *scheduler) places() []*place {
-	var out []*place
-	by := map[string]*place{}
+func (s *scheduler) places() (out []*place, by map[string]*place) {
+	by = map[string]*place{}
 	for _, n := range s.c.nodes.all() {
 		at := &place{node: n, free: n.v.Allocatable}
 		out = append(out, at)
@@ -82,7 +97,7 @@ func (s *scheduler) places() []*place {
 			at.free = minus(at.free, v.Spec.Requests)
 		}
 	}
-	return out
+	return out, by
 }
 
 // fate is what is known of equal pods in a round.
@@ -100,37 +115,33 @@ func classOf(p *item[snapshot.Pod]) string {
 	return p.v.Namespace + "/" + p.v.Owner.Name
 }
 
-func (s *scheduler) choose(p *snapshot.Pod, places []*place, f *fate) *place {
+func (s *scheduler) choose(p *snapshot.Pod, places []*place, nominated *place, f *fate) *place {
+	if nominated != nil && f.rules.allow(nominated, true) {
+		return nominated
+	}
 	if f.nowhere {
 		return nil
 	}
 	if isDaemon(p) { // it has one node to go to
 		target := p.Spec.Required[0].Fields[0].Values[0]
 		for _, at := range places {
-			if at.node.key == target && f.rules.allow(at) {
+			if at.node.key == target && f.rules.allow(at, false) {
 				return at
 			}
 		}
 		return nil
 	}
-	if p.NominatedNode != "" {
-		for _, at := range places {
-			if at.node.key == p.NominatedNode && f.rules.allow(at) {
-				return at
-			}
-		}
-	}
 	var best *place
 	var score int64
 	for _, at := range places {
-		if !f.rules.allow(at) {
+		if at == nominated || !f.rules.allow(at, false) {
 			continue
 		}
 		if n := room(p, at); best == nil || n > score {
 			best, score = at, n
 		}
 	}
-	f.nowhere = best == nil
+	f.nowhere = best == nil && nominated == nil
 	return best
 }
 
@@ -274,10 +285,14 @@ func spreadOf(p *snapshot.Pod, c *snapshot.TopologySpread, places []*place) doma
 	return out
 }
 
-// allow is all filters for one node.
-func (r *rules) allow(at *place) bool {
+// allow is all filters for one node. held: room there is held for the pod.
+func (r *rules) allow(at *place, held bool) bool {
 	n, p := &at.node.v, r.pod
-	if n.Unschedulable || untolerated(n.Taints, p.Spec.Tolerations) || !fits(p.Spec.Requests, at.free) || !selects(&p.Spec, n) {
+	free := minus(at.free, at.held)
+	if held {
+		free = plus(free, p.Spec.Requests)
+	}
+	if n.Unschedulable || untolerated(n.Taints, p.Spec.Tolerations) || !fits(p.Spec.Requests, free) || !selects(&p.Spec, n) {
 		return false
 	}
 	for _, d := range r.spread {

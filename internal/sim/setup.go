@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -20,7 +21,7 @@ func (w *World) settings() snapshot.Settings {
 	s := snapshot.DefaultSettings()
 	s.StaticCapacity = true
 	// Worlds are small, and there are thousands.
-	s.Work = 200_000
+	s.Work = cmp.Or(w.Profile.Work, 200_000)
 	return s
 }
 

@@ -43,3 +43,14 @@ func TestCalm(t *testing.T) {
 		t.Log("\n" + rep.Trace)
 	}
 }
+
+// bench runs something in a bubble that needs a test: a benchmark has none.
+func bench(b *testing.B, f func()) {
+	b.Helper()
+	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "world", F: func(t *testing.T) {
+		synctest.Test(t, func(*testing.T) { f() })
+	}}})
+	if !ok {
+		b.Fatal("the world broke")
+	}
+}
