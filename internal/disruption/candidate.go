@@ -231,12 +231,7 @@ func (x *search) budgetBlocks(p *snapshot.Pod) string {
 	if !p.Evictable() || p.Held(x.s.Now) {
 		return ""
 	}
-	var covering []*snapshot.PodDisruptionBudget
-	for _, b := range x.budgets[p.Namespace] {
-		if scheduling.Selects(b.Selector, p.Labels) {
-			covering = append(covering, b)
-		}
-	}
+	covering := x.covering(p)
 	switch {
 	case len(covering) == 0:
 		return ""
@@ -251,6 +246,16 @@ func (x *search) budgetBlocks(p *snapshot.Pod) string {
 		return ""
 	}
 	return "PodDisruptionBudget " + b.Name + " allows no disruption now"
+}
+
+// covering are the PodDisruptionBudgets of a pod.
+func (x *search) covering(p *snapshot.Pod) (out []*snapshot.PodDisruptionBudget) {
+	for _, b := range x.budgets[p.Namespace] {
+		if scheduling.Selects(b.Selector, p.Labels) {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // forbids reports whether a budget without a status never allows anything.

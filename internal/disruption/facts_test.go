@@ -25,6 +25,7 @@ import (
 //	spec:default:JSON                         the spec of a class, from now on ("|" for ",")
 //	instance:n1:SUBNET:GROUP|GROUP:RESERVATION:PLACEMENT
 //	selects:default:SUBNETS:GROUPS:RESERVATIONS:PLACEMENT
+//	pdb:one:1                                 status.disruptionsAllowed
 //	doomed:n1:WHY orphan:i-1:WHY back:n1:WHY
 func facts(s *snapshot.Snapshot, o *Options, opts map[string]string) error {
 	if opts["facts"] == "" {
@@ -165,6 +166,14 @@ func fact(s *snapshot.Snapshot, o *Options, f []string) error {
 	case "selects":
 		o.Selected[arg(1)] = Selected{Subnets: list(2), Groups: list(3), Reservations: list(4), ReservationsKnown: true, PlacementGroup: list(5), PlacementKnown: true}
 		return nil
+	case "pdb":
+		for i := range s.Budgets {
+			if b := &s.Budgets[i]; b.Name == arg(1) {
+				b.HasStatus = true
+				fmt.Sscan(arg(2), &b.DisruptionsAllowed)
+				n++
+			}
+		}
 	case "doomed":
 		o.Doomed[arg(1)] = arg(2)
 		return nil

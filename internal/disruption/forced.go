@@ -52,6 +52,9 @@ func (x *search) leave(n *node, reason plan.MoveReason, detail string) {
 	}
 	x.moves = append(x.moves, m)
 	x.gone[n.name] = n
+	if x.crowded(n); !n.going {
+		x.ask(n, 1)
+	}
 	if n.pool != nil && !n.down {
 		x.spend(n.pool, 1) // it is down from now on, for every other reason
 	}

@@ -58,6 +58,10 @@ func (x *search) drift() {
 			x.say(f.n, plan.BudgetExhausted, f.what+"; but "+a.why)
 			continue
 		}
+		if why := x.crowded(f.n); why != "" {
+			x.say(f.n, plan.EvictionBlocked, f.what+"; but "+why)
+			continue
+		}
 		if going == mostDrifted || tries == driftTries {
 			x.say(f.n, plan.MovesLater, f.what+"; other nodes that are so go first")
 			continue
@@ -105,6 +109,7 @@ func (n *node) heldByPods() bool {
 // settle makes a move of a node whose pods have their places: nobody else gets those.
 func (x *search) settle(n *node, m *plan.Move) {
 	x.spend(n.pool, 1)
+	x.ask(n, 1)
 	x.gone[n.name] = n
 	x.moves = append(x.moves, *m)
 	for i := range m.Add {

@@ -28,12 +28,16 @@ func season(s *snapshot.Snapshot, seed uint64) {
 		if roll(9) {
 			p.Annotations = map[string]string{snapshot.DoNotDisrupt: []string{"true", "2h", "soon"}[i%3]}
 		}
-		if roll(9) {
-			p.Labels = map[string]string{"guarded": fmt.Sprint(i)}
-			s.Budgets = append(s.Budgets, snapshot.PodDisruptionBudget{
-				Namespace: p.Namespace, Name: fmt.Sprintf("guard-%d", i), HasStatus: true, DisruptionsAllowed: int32(i % 2),
-				Selector: &snapshot.LabelSelector{MatchLabels: map[string]string{"guarded": fmt.Sprint(i)}},
-			})
+		if roll(4) {
+			group := i % 2
+			p.Labels = map[string]string{"guarded": fmt.Sprint(group)}
+			name := fmt.Sprintf("guard-%d", group)
+			if !slices.ContainsFunc(s.Budgets, func(b snapshot.PodDisruptionBudget) bool { return b.Namespace == p.Namespace && b.Name == name }) {
+				s.Budgets = append(s.Budgets, snapshot.PodDisruptionBudget{
+					Namespace: p.Namespace, Name: name, HasStatus: true, DisruptionsAllowed: int32(group),
+					Selector: &snapshot.LabelSelector{MatchLabels: p.Labels},
+				})
+			}
 		}
 	}
 	for i := range s.NodeClaims {
@@ -87,6 +91,21 @@ func touched(s *snapshot.Snapshot, r *Result) []string {
 			}
 		}
 	}
+	for k := range s.Budgets {
+		b := &s.Budgets[k]
+		nodes, free := map[string]int32{}, false
+		pods := int32(0)
+		for i := range s.Pods {
+			if p := &s.Pods[i]; b.HasStatus && b.Namespace == p.Namespace && why[p.NodeName] != "" && p.Evictable() && scheduling.Selects(b.Selector, p.Labels) {
+				nodes[p.NodeName]++
+				pods++
+				free = free || why[p.NodeName] != plan.MoveExpired
+			}
+		}
+		if free && len(nodes) > 1 && pods > b.DisruptionsAllowed {
+			out = append(out, fmt.Sprintf("%d pods of budget %s on %d nodes go, and it allows %d", pods, b.Name, len(nodes), b.DisruptionsAllowed))
+		}
+	}
 	for _, n := range s.Nominations {
 		if reason, goes := why[n.Node]; goes && reason != plan.MoveExpired && s.Now.Before(n.Until) {
 			out = append(out, n.Node+" goes, and it is promised to "+n.Pod)
@@ -133,7 +152,12 @@ func TestMutantsAreCaught(t *testing.T) {
 				s.NodePools[i].Disruption.Budgets = nil
 			}
 		},
-		"pdb":         func(s *snapshot.Snapshot) { s.Budgets = nil },
+		"pdb": func(s *snapshot.Snapshot) { s.Budgets = nil },
+		"pdb of several": func(s *snapshot.Snapshot) {
+			for i := range s.Budgets {
+				s.Budgets[i].DisruptionsAllowed *= 100
+			}
+		},
 		"nominations": func(s *snapshot.Snapshot) { s.Nominations = nil },
 		"do-not-disrupt": func(s *snapshot.Snapshot) {
 			for i := range s.Pods {
@@ -156,7 +180,7 @@ func TestMutantsAreCaught(t *testing.T) {
 				settle(s, map[string]string{"budget": []string{"100%", "50%", "1"}[seed%3]})
 				season(s, seed)
 				m := *s
-				m.NodePools, m.Pods, m.NodeClaims = slices.Clone(s.NodePools), slices.Clone(s.Pods), slices.Clone(s.NodeClaims)
+				m.NodePools, m.Pods, m.NodeClaims, m.Budgets = slices.Clone(s.NodePools), slices.Clone(s.Pods), slices.Clone(s.NodeClaims), slices.Clone(s.Budgets)
 				blind(&m)
 				r := Propose(&m, w.Catalog, Options{Base: provision.Plan(&m, w.Catalog, provision.Options{})})
 				if len(touched(s, r)) > 0 {

@@ -34,7 +34,7 @@ func (x *search) prove(g *ground, chosen []removal, gone []*node) []removal {
 			}
 			for _, n := range r.nodes {
 				x.say(n, plan.PodsWouldNotFit, why)
-				x.spend(n.pool, -1)
+				x.release(n)
 			}
 		}
 		if len(kept) == len(chosen) {

@@ -40,6 +40,9 @@ func Recheck(s *snapshot.Snapshot, c *catalog.Catalog, o Options, reason plan.Mo
 		if a := x.allowed(n.pool, reason); a.left < need[n.pool] {
 			return nil, plan.Verdict{Object: "node/" + name, Code: plan.BudgetExhausted, Detail: a.why}
 		}
+		if why := x.crowded(n); why != "" {
+			return nil, plan.Verdict{Object: "node/" + name, Code: plan.EvictionBlocked, Detail: why}
+		}
 		list = append(list, n)
 	}
 	switch reason {

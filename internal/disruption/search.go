@@ -71,7 +71,8 @@ type search struct {
 	allowances map[string]allowance
 	work       int64
 
-	spent   map[string]int // nodes that go, by pool
+	spent   map[string]int                           // nodes that go, by pool
+	asked   map[*snapshot.PodDisruptionBudget]asking // by moves, nil = not counted yet
 	askedOf map[string]asked
 	images  map[string]map[string]string // by class, then type
 
@@ -202,13 +203,19 @@ func (x *search) consolidate() {
 	x.underutilized(used, gone)
 }
 
-// take takes a node from its pool's budget; where that allows no more it says so.
+// take takes a node from its pool's budget, and its pods from theirs; where one of them
+// allows no more it says so.
 func (x *search) take(n *node, reason plan.MoveReason) bool {
 	if a := x.allowed(n.pool, reason); a.left <= 0 {
 		x.say(n, plan.BudgetExhausted, a.why)
 		return false
 	}
+	if why := x.crowded(n); why != "" {
+		x.say(n, plan.EvictionBlocked, why)
+		return false
+	}
 	x.spend(n.pool, 1)
+	x.ask(n, 1)
 	return true
 }
 

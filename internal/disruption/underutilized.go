@@ -67,8 +67,8 @@ func (x *search) takeAll(nodes []*node) bool {
 			continue
 		}
 		for _, m := range nodes[:i] {
-			x.spend(m.pool, -1)
-			x.say(m, plan.BudgetExhausted, "it would go together with "+n.name+", for which the budget has no room")
+			x.release(m)
+			x.say(m, plan.BudgetExhausted, "it would go together with "+n.name+", for which a budget has no room")
 		}
 		return false
 	}
