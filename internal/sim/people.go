@@ -42,7 +42,9 @@ func (p *people) empty(key, uid string) {
 	for _, pod := range c.podsOf(key) {
 		if !isDaemon(&pod.v) && pod.deleting.IsZero() {
 			if err := c.evict(pod); err != nil {
+				p.w.tracef("%v", err)
 				p.w.after(20*time.Second, func() { p.empty(key, uid) })
+				return
 			}
 		}
 	}

@@ -67,6 +67,8 @@ type Profile struct {
 	Broken bool
 	// Daemons are daemonsets on every node.
 	Daemons int
+	// Budgets: plain pods have a PodDisruptionBudget that lets one go at a time.
+	Budgets bool `json:",omitempty"`
 }
 
 // Pool is a NodePool.
@@ -124,6 +126,7 @@ func Draw(seed uint64) Profile {
 	f.Webhook, f.People = sometimes(d, 80_000), sometimes(d, 250_000)
 	f.Skew = d.between(0, 2*time.Second)
 	f.Restore = d.IntN(12) == 0
+	p.Budgets = d.IntN(3) == 0
 	p.Pools = drawPools(d, p.Broken)
 	p.Loads = drawLoads(d, p.Trouble)
 	return p

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kerf.sh/kerf/internal/kube/api"
 )
 
 func must(t *testing.T, what string, rep *Report) {
@@ -166,3 +168,22 @@ func TestLearns(t *testing.T) {
 }
 
 const thousand = 1000
+
+// TestKarpenterRuns: while Karpenter leads, nothing is changed; when it stops, nodes come.
+func TestKarpenterRuns(t *testing.T) {
+	before := -1
+	p := sound(some)
+	p.Trouble = 8 * time.Minute
+	rep := inBubble(t, 6, Options{Profile: p, Before: func(w *World) {
+		for at := time.Duration(0); at < 4*time.Minute; at += 10 * time.Second {
+			w.after(at, func() {
+				w.cluster.leader = api.LeaseState{Namespace: "kube-system", Name: "karpenter-leader-election", Holder: "karpenter-0", Renewed: w.now()}
+			})
+		}
+		w.after(4*time.Minute+30*time.Second, func() { before = w.stats.Instances + len(w.cluster.claims.by) })
+	}})
+	must(t, "Karpenter runs", rep)
+	if before != 0 || rep.Stats.Instances == 0 {
+		t.Errorf("%d instances and NodeClaims while Karpenter ran, %d instances in the end", before, rep.Stats.Instances)
+	}
+}

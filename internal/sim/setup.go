@@ -111,6 +111,11 @@ func (w *World) load(i int, l Load) {
 		Kind: "Deployment", Namespace: "default", Name: name, Selector: &snapshot.LabelSelector{MatchLabels: map[string]string{"app": name}},
 		Template: snapshot.PodTemplate{Labels: map[string]string{"app": name}, Spec: l.spec(name)},
 	}
+	if w.Profile.Budgets && l.Kind == "plain" {
+		w.cluster.budgets.create("default/"+name, snapshot.PodDisruptionBudget{
+			Namespace: "default", Name: name, Selector: d.Selector, MinAvailable: itoa(int64(max(l.Pods, 2) - 1)), HasStatus: true,
+		}, nil)
+	}
 	scale := func(n int) {
 		it := w.cluster.loads.by["default/"+name]
 		if it == nil {
