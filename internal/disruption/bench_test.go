@@ -45,3 +45,21 @@ func BenchmarkPropose(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDrift: all nodes have drifted, and as many are planned new places for as a pass may.
+func BenchmarkDrift(b *testing.B) {
+	for _, n := range []int{100, 1000, 5000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s, c := halfEmpty(b, n)
+			s.NodePools[0].Disruption.ConsolidateAfter = never
+			for i := range s.NodeClaims {
+				s.NodeClaims[i].Annotations = map[string]string{AnnotationPoolHash: "other", AnnotationPoolHashVersion: PoolHashVersion}
+			}
+			var r *Result
+			for b.Loop() {
+				r = Propose(s, c, Options{})
+			}
+			b.ReportMetric(float64(len(r.Moves)), "moves")
+		})
+	}
+}

@@ -62,7 +62,7 @@ func (x *search) drifted(n *node) (kind, detail string) {
 	if have := n.stamped(AnnotationPoolHash, AnnotationPoolHashVersion, PoolHashVersion); have != "" && have != want.pool {
 		return driftPool, "the template of NodePool " + n.pool.Name + " has changed since it was launched"
 	}
-	if why := n.offRequirements(); why != "" {
+	if why := n.offRequirements(want.reqs); why != "" {
 		return driftRequirements, why
 	}
 	if why := x.notOffered(n); why != "" {
@@ -83,19 +83,10 @@ func (x *search) drifted(n *node) (kind, detail string) {
 
 // offRequirements says which requirement of its NodePool a node does not meet. A label that
 // it does not have meets what NotIn and DoesNotExist ask for (Karpenter: same).
-func (n *node) offRequirements() string {
-	labels := map[string]string{}
-	for _, m := range []map[string]string{n.node.Labels, n.claim.Labels} {
-		for k, v := range m {
-			labels[requirements.Normalize(k)] = v
-		}
-	}
-	for _, e := range n.pool.Requirements {
-		r, err := requirements.New(e)
-		if err != nil {
-			continue // the pool is invalid, and says so
-		}
-		switch v, ok := labels[r.Key()]; {
+func (n *node) offRequirements(reqs []requirements.Requirement) string {
+	for i := range reqs {
+		r := &reqs[i]
+		switch v, ok := n.label(r.Key()); {
 		case ok && !r.Has(v):
 			return fmt.Sprintf("NodePool %s asks for %s, and it has %q", n.pool.Name, r, v)
 		case !ok && !r.AllowsAbsent():
@@ -103,6 +94,23 @@ func (n *node) offRequirements() string {
 		}
 	}
 	return ""
+}
+
+// label is a label of the NodeClaim or the Node, under its name or an older one.
+func (n *node) label(key string) (string, bool) {
+	for _, m := range []map[string]string{n.claim.Labels, n.node.Labels} {
+		if v, ok := m[key]; ok {
+			return v, true
+		}
+	}
+	for _, m := range []map[string]string{n.claim.Labels, n.node.Labels} {
+		for _, k := range sortedKeys(m) {
+			if requirements.Normalize(k) == key {
+				return m[k], true
+			}
+		}
+	}
+	return "", false
 }
 
 // notOffered says that the type of a node, or its offer, is not sold any more. It is asked

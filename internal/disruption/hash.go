@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kerf.sh/kerf/internal/requirements"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -177,8 +178,11 @@ func (x *search) marks() []Mark {
 	return out
 }
 
-// asked are the hashes of what a pool asks for now.
-type asked struct{ pool, class string }
+// asked is what a pool asks for now: hashes, and requirements on labels.
+type asked struct {
+	pool, class string
+	reqs        []requirements.Requirement
+}
 
 func (x *search) hashes(n *node) asked {
 	if h, ok := x.askedOf[n.pool.Name]; ok {
@@ -187,6 +191,11 @@ func (x *search) hashes(n *node) asked {
 	h := asked{pool: PoolHash(n.pool)}
 	if c := x.classOf(n.pool); c != nil {
 		h.class = ClassHash(c)
+	}
+	for _, e := range n.pool.Requirements {
+		if r, err := requirements.New(e); err == nil { // else the pool is invalid, and says so
+			h.reqs = append(h.reqs, r)
+		}
 	}
 	x.askedOf[n.pool.Name] = h
 	return h
