@@ -110,6 +110,28 @@ func TestWrites(t *testing.T) {
 			t.Error("the taint is still there")
 		}
 	}
+	// A cordon with its mark, and the end of both, each in one request.
+	for _, on := range []bool{true, false} {
+		change := live.NodeChange{Unschedulable: &on, Annotations: map[string]string{"kerf.sh/mark": "1"}}
+		if !on {
+			change = live.NodeChange{Unschedulable: &on, DropAnnotations: []string{"kerf.sh/mark", "kerf.sh/none"}}
+		}
+		for range 2 {
+			if _, err := client.ChangeNode(ctx, m.Name, string(node.UID), change); err != nil {
+				t.Errorf("cordon %t: %v", on, err)
+			}
+		}
+		n, err := c.Clientset.CoreV1().Nodes().Get(ctx, m.Name, metav1.GetOptions{})
+		if _, marked := n.Annotations["kerf.sh/mark"]; err != nil || n.Spec.Unschedulable != on || marked != on || n.Annotations["karpenter.sh/x"] != "1" {
+			t.Errorf("cordoned %t with annotations %v, want %t, %v", n.Spec.Unschedulable, n.Annotations, on, err)
+		}
+		if _, err := client.ChangeNode(ctx, m.Name, "no-such-uid", change); !errors.Is(err, live.ErrConflict) {
+			t.Errorf("cordon %t of another: %v", on, err)
+		}
+		if _, err := client.ChangeNode(ctx, "no-such-node", string(node.UID), change); !errors.Is(err, live.ErrNotFound) {
+			t.Errorf("cordon %t of none: %v", on, err)
+		}
+	}
 	s := snapshotOf(ctx, t, client)
 	if len(s.NodeClaims) != 1 {
 		t.Fatalf("%d claims", len(s.NodeClaims))
