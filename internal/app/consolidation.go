@@ -12,7 +12,8 @@ import (
 )
 
 // ConsolidationFunction builds the function consolidation from its environment. Whatever its
-// schedule sends is one pass; {"dryRun": true} answers with what one would do, as JSON.
+// schedule sends is one pass; {"dryRun": true} answers with what one would do, as JSON, and
+// {"confirm": {"nodePool": "general", "reason": "Drifted"}} lets a mass removal go first.
 func ConsolidationFunction(ctx context.Context, environ []string) (Function, error) {
 	b, err := newBase(ctx, "consolidation", environ, stdout())
 	if err != nil {
@@ -32,7 +33,14 @@ type consolidationFunction struct {
 }
 
 func (f *consolidationFunction) invoke(ctx context.Context, payload json.RawMessage, rep *report.Report) (any, error) {
-	var r sweepRequest
+	var r struct {
+		sweepRequest
+		// Confirm lets a mass removal go that passes hold.
+		Confirm *struct {
+			NodePool string          `json:"nodePool"`
+			Reason   plan.MoveReason `json:"reason"`
+		} `json:"confirm"`
+	}
 	if len(bytes.TrimSpace(payload)) > 0 {
 		// A schedule sends an event of its own shape: only our own field is looked for.
 		if err := json.Unmarshal(payload, &r); err != nil {
@@ -48,6 +56,11 @@ func (f *consolidationFunction) invoke(ctx context.Context, payload json.RawMess
 	s.Facts, s.ClusterName, s.Region, s.Interval, s.Instance = &f.facts, f.conf.Cluster, f.region, f.conf.Functions.SweepInterval, f.name
 	s.Now, s.Wait, s.Log = f.now, pause, f.tel.Log
 	h := &handler.Consolidation{Sweep: s, Kick: look.Kick, MassShare: int(f.conf.Functions.MassRemovalPercent), DryRun: f.conf.Functions.ConsolidationDryRun || r.DryRun}
+	if r.Confirm != nil {
+		if err := h.Confirm(ctx, r.Confirm.NodePool, r.Confirm.Reason); err != nil {
+			return nil, err
+		}
+	}
 	begun := f.now()
 	got, err := h.Handle(ctx)
 	if got == nil {
@@ -56,7 +69,7 @@ func (f *consolidationFunction) invoke(ctx context.Context, payload json.RawMess
 	rep.Add(report.PassSeconds, f.now().Sub(begun).Seconds())
 	for key, v := range map[string]any{
 		"outcome": got.Outcome, "detail": got.Detail, "planId": got.PlanID, "nodes": got.Nodes, "moves": got.Moves, "proposed": got.Proposed, "begun": got.Begun,
-		"removed": got.Removed, "rolledBack": got.Back, "held": got.Held, "open": got.Open, "warnings": got.Warnings,
+		"removed": got.Removed, "rolledBack": got.Back, "held": got.Held, "massRemovals": got.Mass, "open": got.Open, "warnings": got.Warnings,
 		"pricePerHourNow": got.Savings.Now, "pricePerHourAfter": got.Savings.After,
 	} {
 		rep.Say(key, v)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/disruption"
 	"kerf.sh/kerf/internal/execute"
 	"kerf.sh/kerf/internal/lifecycle"
@@ -64,9 +65,11 @@ type ConsolidationReport struct {
 	Removed  int                     `json:"removed,omitempty"`
 	Back     []string                `json:"rolledBack,omitempty"`
 	Held     int                     `json:"held,omitempty"`
-	Open     int                     `json:"open,omitempty"` // commands under way
-	Savings  plan.Savings            `json:"savings"`
-	Warnings []string                `json:"warnings,omitempty"`
+	// Mass says which removals wait for a person: pool, reason, how many.
+	Mass     []string     `json:"massRemovals,omitempty"`
+	Open     int          `json:"open,omitempty"` // commands under way
+	Savings  plan.Savings `json:"savings"`
+	Warnings []string     `json:"warnings,omitempty"`
 	// Plan is what a dry run found.
 	Plan *plan.Plan `json:"-"`
 }
@@ -155,7 +158,9 @@ func (h *Consolidation) pass(ctx context.Context, lease *lifecycle.Lease, rep *C
 		rep.Outcome, rep.Plan = "DryRun", base
 		return nil
 	}
-	x.hold(found.Moves)
+	if err := x.hold(ctx, found.Moves); err != nil {
+		return err
+	}
 	if err := x.propose(ctx, base, found.Moves); err != nil {
 		return err
 	}
@@ -345,6 +350,13 @@ func (x *consolidating) command(id, planID string, m *plan.Move, old *lifecycle.
 	for _, n := range m.Remove {
 		c.Candidates = append(c.Candidates, claims[n])
 	}
+	for i := range x.w.snap.NodeClaims {
+		n := &x.w.snap.NodeClaims[i]
+		if p := n.Labels[catalog.LabelNodePool]; slices.Contains(c.Candidates, n.Name) && !slices.Contains(c.Pools, p) {
+			c.Pools = append(c.Pools, p)
+		}
+	}
+	slices.Sort(c.Pools)
 	added := map[string]bool{}
 	for _, l := range m.Add {
 		added[l.Name] = true

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/disruption"
 	"kerf.sh/kerf/internal/execute"
 	"kerf.sh/kerf/internal/kube/api"
@@ -264,41 +263,4 @@ func (x *consolidating) removing(ctx context.Context, c lifecycle.Command) error
 		}
 	}
 	return nil
-}
-
-// hold holds moves back that would take more of a pool than a person would expect, for a
-// reason that the pool has not had lately. Budgets come first; three nodes are always few.
-func (x *consolidating) hold(moves []plan.Move) {
-	if x.h.MassShare <= 0 {
-		return
-	}
-	total, going := map[string]int{}, map[string]int{}
-	pool := map[string]string{}
-	for i := range x.w.snap.Nodes {
-		n := &x.w.snap.Nodes[i]
-		pool[n.Name] = n.Labels[catalog.LabelNodePool]
-		total[pool[n.Name]]++
-	}
-	seen := map[string]bool{}
-	for _, c := range x.commands {
-		if c.Phase == lifecycle.Removing || c.Phase == lifecycle.Done || c.Confirmed {
-			for _, n := range c.Nodes {
-				seen[pool[n]+"\x00"+c.Reason] = true
-			}
-		}
-	}
-	for i := range moves {
-		for _, n := range moves[i].Remove {
-			going[pool[n]+"\x00"+string(moves[i].Reason)]++
-		}
-	}
-	for i := range moves {
-		m := &moves[i]
-		for _, n := range m.Remove {
-			key := pool[n] + "\x00" + string(m.Reason)
-			if n := going[key]; n > 3 && n*100 > total[pool[m.Remove[0]]]*x.h.MassShare && !seen[key] {
-				m.Held = "MassRemoval"
-			}
-		}
-	}
 }

@@ -182,12 +182,56 @@ func TestConsolidateMassRemoval(t *testing.T) {
 	if rep := w.run(); rep.Held != 5 || rep.Proposed != 0 || rep.Moves[plan.MoveEmpty] != 5 {
 		t.Fatalf("%+v", rep)
 	}
-	if w.commands() != "" {
-		t.Error(w.commands())
+	if rep := w.run(); len(rep.Mass) != 1 || !strings.HasPrefix(rep.Mass[0], "general/Empty: 5 of 5 nodes") || w.commands() != "" {
+		t.Error(rep, w.commands())
 	}
 	w.kube.pools[0].Disruption.Budgets = []snapshot.Budget{{Nodes: "3"}}
 	if rep := w.run(); rep.Held != 0 || rep.Proposed != 3 {
 		t.Fatalf("within the budget: %+v", rep)
+	}
+}
+
+// TestConsolidateMassConfirmed: a person lets it go, for that pool and reason, for an hour;
+// and what a pool has just had is not new to it.
+func TestConsolidateMassConfirmed(t *testing.T) {
+	w := newThriftWorld(t, 5)
+	w.h.MassShare = 50
+	if err := w.h.Confirm(background, "general", ""); err == nil {
+		t.Error("a confirmation of nothing")
+	}
+	for key, held := range map[string]int{"general/Drifted": 5, "other/Empty": 5} {
+		pool, reason, _ := strings.Cut(key, "/")
+		if err := w.h.Confirm(background, pool, plan.MoveReason(reason)); err != nil {
+			t.Fatal(err)
+		}
+		if rep := w.run(); rep.Held != held {
+			t.Fatalf("%s: %+v", key, rep)
+		}
+	}
+	if err := w.h.Confirm(background, "general", plan.MoveEmpty); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(61 * time.Minute)
+	if rep := w.run(); rep.Held != 5 {
+		t.Fatalf("an hour later: %+v", rep)
+	}
+	if err := w.h.Confirm(background, "general", plan.MoveEmpty); err != nil {
+		t.Fatal(err)
+	}
+	if rep := w.run(); rep.Proposed != 5 {
+		t.Fatalf("confirmed: %+v", rep)
+	}
+	w.passes(12)
+	if len(w.running()) > 0 {
+		t.Fatalf("%d are left", len(w.running()))
+	}
+	w.kube.pods = nil
+	w.launch(4)
+	w.pass(2 * time.Minute)
+	w.kube.pods = nil
+	w.pass(10 * time.Minute)
+	if rep := w.run(); rep.Held != 0 || rep.Moves[plan.MoveEmpty] != 4 {
+		t.Errorf("the same once more: %+v %s", rep, w.commands())
 	}
 }
 

@@ -25,6 +25,7 @@ type Command struct {
 	Reason       string   `json:"reason"`
 	Candidates   []string `json:"candidates"`             // claims
 	Nodes        []string `json:"nodes,omitempty"`        // of the candidates, in their order
+	Pools        []string `json:"pools,omitempty"`        // NodePools of the candidates
 	Replacements []string `json:"replacements,omitempty"` // claims
 	// Targets are nodes that get pods of the candidates: they are left in peace for a while.
 	Targets []string `json:"targets,omitempty"`
