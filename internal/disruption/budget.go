@@ -27,7 +27,7 @@ const unlimited = math.MaxInt32
 
 // allowed is how many nodes of a pool may be disrupted for a reason now: the least of its
 // budgets that are active and name the reason, less the nodes that are down already
-// (Karpenter: GetAllowedDisruptionsByReason). A budget that cannot be read allows nothing.
+// (Karpenter: GetAllowedDisruptionsByReason).
 func (x *search) allowed(pool *snapshot.NodePool, reason plan.MoveReason) allowance {
 	key := pool.Name + "\x00" + string(reason)
 	if a, ok := x.allowances[key]; ok {
@@ -38,7 +38,7 @@ func (x *search) allowed(pool *snapshot.NodePool, reason plan.MoveReason) allowa
 		if n.pool != pool || n.claim == nil {
 			continue
 		}
-		if n.initialized {
+		if n.initialized && !conditionTrue(n.claim.Conditions, "InstanceTerminating") {
 			total++
 		}
 		if n.down && (n.initialized || !n.node.Deleting.IsZero() || !n.claim.Deleting.IsZero()) {
@@ -48,6 +48,10 @@ func (x *search) allowed(pool *snapshot.NodePool, reason plan.MoveReason) allowa
 	out := allowance{left: unlimited}
 	for i := range pool.Disruption.Budgets {
 		b := &pool.Disruption.Budgets[i]
+		if err := unreadable(pool, b, x.s.Now); err != nil {
+			out = allowance{0, fmt.Sprintf("a budget of NodePool %s cannot be read, so nothing of it may go: %v", pool.Name, err)}
+			break
+		}
 		if len(b.Reasons) > 0 && !slices.Contains(b.Reasons, string(reason)) {
 			continue
 		}
@@ -105,6 +109,16 @@ func budgetNodes(pool *snapshot.NodePool, b *snapshot.Budget, total int, now tim
 		return 0, fmt.Sprintf("NodePool %s: budget %q is no number", pool.Name, b.Nodes)
 	}
 	return v, why
+}
+
+// unreadable says what is wrong with the schedule of a budget, whichever reasons it is for:
+// the whole pool may lose nothing then (Karpenter: same).
+func unreadable(pool *snapshot.NodePool, b *snapshot.Budget, now time.Time) error {
+	if b.Schedule == "" && b.Duration == "" {
+		return nil
+	}
+	_, err := budgetActive(pool, b, now)
+	return err
 }
 
 // budgetActive reports whether a schedule has begun within its duration (Karpenter: the next

@@ -48,6 +48,15 @@ func (r *removal) saving() snapshot.Price {
 	return r.price() - r.add.price
 }
 
+// gain is what the removal saves when every node has a cost of its own beside its price.
+func (x *search) gain(r *removal) snapshot.Price {
+	less := int64(len(r.nodes))
+	if r.add != nil {
+		less--
+	}
+	return r.saving() + x.o.CostPerNode*less
+}
+
 // greedy is one way to empty nodes: from the back of an order, each into the nodes before
 // it, the front first.
 type greedy struct {

@@ -117,7 +117,7 @@ func (x *search) replaceIn(g *ground, o *offers, list []*node, left []int64) []r
 			}
 			group = append(group, m)
 			next := x.standIn(g, o, group, left)
-			if next != nil && (best == nil || compareWorth(next.saving(), next.cost(), best.saving(), best.cost()) < 0) {
+			if next != nil && (best == nil || compareWorth(x.gain(next), next.cost(), x.gain(best), best.cost()) < 0) {
 				best, at = next, len(group)
 			}
 			if len(group)-at >= 3 {
@@ -189,7 +189,7 @@ func (x *search) standIn(g *ground, o *offers, group []*node, left []int64) *rem
 		}
 		if cheapest < 0 {
 			cheapest = f.Price
-			if f.Price >= price || f.Price > limit {
+			if f.Price >= price+x.o.CostPerNode*int64(len(group)-1) || f.Price > limit {
 				if len(group) == 1 {
 					x.tellNothing(group[0], g, o.t, k, price)
 				}

@@ -19,7 +19,7 @@ import (
 // TestTranscripts runs the transcripts of testdata: small clusters in the language of
 // worldtest.World, and the moves that are right. The right moves were worked out by hand.
 //
-//	propose [policy=] [after=] [budget=] [reasons=] [saving=] [share=] [facts=]   moves in a new world
+//	propose [policy=] [after=] [budget=] [reasons=] [saving=] [share=] [cost=] [facts=]   moves in a new world
 //	recheck reason= nodes= [add=yes] ...                               one move once more
 //
 // facts are what the language of worlds has no words for, see facts; several are joined by
@@ -50,6 +50,7 @@ func TestTranscripts(t *testing.T) {
 			o := Options{Base: provision.Plan(s, c, provision.Options{})}
 			fmt.Sscan(opts["saving"], &o.MinSaving)
 			fmt.Sscan(opts["share"], &o.MinSavingShare)
+			fmt.Sscan(opts["cost"], &o.CostPerNode)
 			if err := facts(s, &o, opts); err != nil {
 				return "error: " + err.Error() + "\n"
 			}

@@ -39,12 +39,12 @@ func (x *search) underutilized(used, gone []*node) {
 	// Any part of them may go, because none goes to a node that goes: the most saving for
 	// the least disruption first.
 	slices.SortStableFunc(found, func(a, b removal) int {
-		return cmp.Or(compareWorth(a.saving(), a.cost(), b.saving(), b.cost()), cmp.Compare(a.nodes[0].name, b.nodes[0].name))
+		return cmp.Or(compareWorth(x.gain(&a), a.cost(), x.gain(&b), b.cost()), cmp.Compare(a.nodes[0].name, b.nodes[0].name))
 	})
 	totals := x.totals()
 	var chosen []removal
 	for _, r := range found {
-		if r.saving() > 0 && x.scores(&r, totals) && x.takeAll(r.nodes) {
+		if x.gain(&r) > 0 && x.scores(&r, totals) && x.takeAll(r.nodes) {
 			chosen = append(chosen, r)
 		}
 	}
@@ -121,10 +121,10 @@ func (x *search) scores(r *removal, totals map[string]total) bool {
 		if price == 0 || all.price == 0 || all.cost == 0 {
 			return false
 		}
-		saving := r.saving() / price * mine.price
-		if whole := r.saving(); whole < 1<<20 && mine.price < 1<<40 {
-			saving = whole * mine.price / price
-		}
+		// The saving is shared by price: whole * mine / price, none above price.
+		hi, lo := bits.Mul64(uint64(max(0, min(r.saving(), price))), uint64(mine.price))
+		share, _ := bits.Div64(hi, lo, uint64(price))
+		saving := int64(share)
 		if compareProducts(2*saving, all.cost, mine.cost, all.price) < 0 {
 			for _, n := range r.nodes {
 				x.say(n, plan.ScoreTooLow, fmt.Sprintf("saving %s an hour is less than half as much of what NodePool %s costs as the disruption is of all of it", plan.Dollars(r.saving()), name))
