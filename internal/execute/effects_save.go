@@ -158,25 +158,10 @@ func (x *Executor) save(ctx context.Context, steps []Stepped, out []Applied) {
 		}
 		for _, i := range some {
 			if err := x.saveSome(ctx, steps, out, []int{i}); err != nil {
-				if errors.Is(err, lifecycle.ErrChanged) && out[i].Record.Shown != steps[i].Was.Shown {
-					x.showTruth(ctx, steps[i].Was.Claim)
-				}
 				out[i].Err, out[i].Record = fmt.Errorf("save nodeclaim %s: %w", steps[i].Was.Claim, err), steps[i].Was
 			}
 		}
 	}
-}
-
-// showTruth makes a NodeClaim say what its record says, after it was made to say something
-// that somebody else was quicker with: whoever was thinks that it says the other.
-func (x *Executor) showTruth(ctx context.Context, claim string) {
-	r, ok, err := x.Memory.Record(ctx, claim)
-	if err != nil || !ok || r.UID == "" {
-		return
-	}
-	c := r.NodeClaim()
-	// If it cannot be written now, the next change of the record is.
-	_, _ = x.Cluster.PatchStatus(ctx, "NodeClaim", r.Claim, r.UID, api.ClaimStatus(&c))
 }
 
 func (x *Executor) saveSome(ctx context.Context, steps []Stepped, out []Applied, some []int) error {

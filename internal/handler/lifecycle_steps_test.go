@@ -125,7 +125,7 @@ func TestOneFails(t *testing.T) {
 				return nil
 			}
 			w.kube.before = func(verb, kind, name string) {
-				if how == "its record was changed" && verb == "status" && name == bad.Claim && w.kube.nodes["node-"+bad.Instance.ID] != nil {
+				if how == "its record was changed" && verb == "patch" && name == "node-"+bad.Instance.ID {
 					at++
 					r, _, err := w.memory.Record(background, bad.Claim)
 					if err == nil {

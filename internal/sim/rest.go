@@ -73,17 +73,16 @@ func (c *checks) atRest() bool {
 
 // noLeaks: every instance is a node in use, known, or it is gone.
 func (c *checks) noLeaks() {
+	holder := make(map[string]*lifecycle.Record, len(c.records))
+	for _, r := range c.records {
+		holder[r.Instance.ID] = &r
+	}
 	for _, i := range c.w.aws.ec2.Instances() {
 		if i.State(c.w.now()) == types.InstanceStateNameTerminated || !i.ShuttingFrom.IsZero() {
 			continue
 		}
 		age := c.w.now().Sub(i.Launched)
-		var of *lifecycle.Record
-		for _, r := range c.records {
-			if r.Instance.ID == i.ID {
-				of = &r
-			}
-		}
+		of := holder[i.ID]
 		switch {
 		case of == nil:
 			c.w.broken("NoLeak", "instance %s (attempt %s, for %s) runs %s after its launch and no record knows it", i.ID, i.Attempt, c.owner[i.ID], age)
