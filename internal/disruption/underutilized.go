@@ -34,14 +34,15 @@ func (x *search) underutilized(used, gone []*node) {
 			victims = append(victims, n)
 		}
 	}
-	found := x.removals(g, victims, closed)
+	totals := x.totals()
+	// What is not worth its disruption stands in nobody's way.
+	found := slices.DeleteFunc(x.removals(g, victims, closed), func(r removal) bool { return !x.scores(&r, totals) })
 	found = append(found, x.replacements(g, victims, found)...)
 	// Any part of them may go, because none goes to a node that goes: the most saving for
 	// the least disruption first.
 	slices.SortStableFunc(found, func(a, b removal) int {
 		return cmp.Or(compareWorth(x.gain(&a), a.cost(), x.gain(&b), b.cost()), cmp.Compare(a.nodes[0].name, b.nodes[0].name))
 	})
-	totals := x.totals()
 	var chosen []removal
 	for _, r := range found {
 		if x.gain(&r) > 0 && x.scores(&r, totals) && x.takeAll(r.nodes) {
