@@ -49,6 +49,7 @@ type look struct {
 	nodesWhole    bool
 	single        map[string]bool // by claim: the Node was asked for and answered
 	left          map[string]*leaving
+	poolGone      map[string]bool // by pool, where a NodeClaim is still to be made
 
 	incomplete []string
 }
@@ -65,6 +66,7 @@ func (h *Lifecycle) newLook(c *chain) *look {
 	return &look{
 		h: h, chain: c, now: h.Now(), byClaim: map[string]*api.Meta{}, instances: map[string]*launch.Described{}, instanceKnown: map[string]bool{},
 		byInstance: map[string][]snapshot.Node{}, single: map[string]bool{}, left: map[string]*leaving{},
+		poolGone: map[string]bool{},
 	}
 }
 
@@ -380,6 +382,7 @@ func leaves(p *snapshot.Pod, now time.Time) bool { return lifecycle.Holds(p, now
 // observation is what was seen of one record.
 func (l *look) observation(r *lifecycle.Record) lifecycle.Observation {
 	o := lifecycle.Observation{
+		PoolGone:        l.poolGone[r.NodePool],
 		ObjectsComplete: l.objectsWhole, NodesComplete: l.nodesWhole || l.single[r.Claim], InstancesComplete: l.instanceKnown[r.Instance.ID],
 	}
 	if m := l.byClaim[r.Claim]; m != nil {

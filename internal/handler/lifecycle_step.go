@@ -22,6 +22,12 @@ func (h *Lifecycle) advance(ctx context.Context, records []lifecycle.Record, loo
 		records = slices.Concat(records[at:], records[:at])
 	}
 	around := execute.Around{Pool: h.pools(), Opening: opening(look.now)}
+	for i := range records {
+		if r := &records[i]; r.UID == "" && r.Phase.Live() && r.NodePool != "" {
+			pool, err := around.Pool(ctx, r.NodePool)
+			look.poolGone[r.NodePool] = err == nil && pool == nil
+		}
+	}
 	after := make([]lifecycle.Record, 0, len(records))
 	for some := range slices.Chunk(records, together) {
 		if !h.enough(ctx) {

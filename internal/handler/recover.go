@@ -182,6 +182,7 @@ func (h *Housekeeping) rebuild(ctx context.Context, w *recovery) (fresh []lifecy
 			continue
 		}
 		if r.Instance.ID != "" && age(r.LaunchedAt, now) < lifecycle.InstanceGrace {
+			owned[r.Instance.ID] = true
 			continue // EC2 may not show it yet
 		}
 		if in := w.instances[r.Instance.ID]; r.Instance.ID != "" && (in != nil && !in.Gone() || w.nodes[r.Instance.ID] != nil) {

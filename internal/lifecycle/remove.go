@@ -46,6 +46,9 @@ func (s *step) removal() (reason, message string) {
 	if o := s.o.Object; o != nil && o.UID == r.UID && !o.Deleting.IsZero() {
 		return ReasonDeleted, "the NodeClaim was deleted"
 	}
+	if r.UID == "" && s.o.PoolGone && r.ObjectGone.Gone(s.now) {
+		return ReasonDeleted, "NodePool " + r.NodePool + " was deleted before the NodeClaim could be made"
+	}
 	if r.UID != "" && r.ObjectGone.Gone(s.now) {
 		return ReasonDeleted, "the NodeClaim is not there any more"
 	}

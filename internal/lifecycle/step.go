@@ -66,6 +66,9 @@ type InstanceSeen struct {
 type Observation struct {
 	Object          *Object
 	ObjectsComplete bool
+	// PoolGone: the list of NodePools is whole and does not show the record's. A node whose
+	// NodeClaim could not be made yet goes with it, as NodeClaims do.
+	PoolGone bool
 
 	Instance          *InstanceSeen
 	InstancesComplete bool
@@ -203,6 +206,9 @@ func (s *step) absences() {
 	there := s.o.Object != nil && s.o.Object.UID == r.UID
 	if r.UID != "" && (there || s.o.ObjectsComplete) {
 		r.ObjectGone = r.ObjectGone.Seen(there, s.now)
+	}
+	if r.UID == "" {
+		r.ObjectGone = r.ObjectGone.Seen(!s.o.PoolGone, s.now)
 	}
 	if r.Instance.ID == "" {
 		return

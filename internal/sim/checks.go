@@ -164,7 +164,7 @@ func (c *checks) closes(r lifecycle.Record) {
 		c.w.broken("ClosedLeavesNothing", "%s is closed (%s), its instance %s runs", r.Claim, r.Reason, r.Instance.ID)
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.owner)) {
-		if c.owner[id] == r.Claim && id != r.Instance.ID && c.alive(id) && !c.late[id] {
+		if c.owner[id] == r.Claim && id != r.Instance.ID && c.alive(id) && !c.late[id] && c.restoredAt.IsZero() {
 			c.w.broken("ClosedLeavesNothing", "%s is closed (%s) without instance %s, which was made for it and runs", r.Claim, r.Reason, id)
 		}
 	}
