@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kerf.sh/kerf/internal/cloud/ec2fake"
 	"kerf.sh/kerf/internal/disruption"
 	"kerf.sh/kerf/internal/ledger"
 	"kerf.sh/kerf/internal/lifecycle"
@@ -504,5 +505,71 @@ func TestConsolidateReleased(t *testing.T) {
 	}
 	if w.commands() != "" {
 		t.Errorf("it has drifted: %s", w.commands())
+	}
+}
+
+// TestConsolidateElsewhere: an instance in a subnet, or of an image, that its class does not
+// select any more has drifted; where EC2 does not answer nothing has.
+func TestConsolidateElsewhere(t *testing.T) {
+	for name, c := range map[string]struct{ subnet, image, kind string }{
+		"subnet": {"subnet-b", "ami-1", "SubnetDrift: it is in subnet subnet-a, which EC2NodeClass default does not select"},
+		"image":  {"subnet-a", "ami-2", "AMIDrift: it runs ami-1, and EC2NodeClass default gives ami-2 for m5.large"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newThriftWorld(t, 1)
+			w.put(w.node(0), "a", 1500)
+			w.h.DryRun = true
+			if rep := w.run(); rep.Moves[plan.MoveDrifted] != 0 {
+				t.Fatalf("nothing has changed: %+v", rep.Plan.Moves)
+			}
+			w.resolve(2, c.subnet, c.image)
+			rep := w.run()
+			if rep.Outcome != "DryRun" || len(rep.Plan.Moves) != 1 || rep.Plan.Moves[0].Detail != c.kind || w.commands() != "" {
+				t.Fatalf("%+v, %+v", rep, rep.Plan.Moves)
+			}
+			w.ec2.Hook = func(c ec2fake.Call) ec2fake.Fault {
+				if c.Op == "DescribeInstances" {
+					return ec2fake.Fault{Before: ec2fake.Error("UnauthorizedOperation", "no")}
+				}
+				return ec2fake.Fault{}
+			}
+			if rep := w.run(); (rep.Moves[plan.MoveDrifted] == 0) != (name == "subnet") || len(rep.Warnings) == 0 {
+				t.Errorf("without an answer: %+v", rep)
+			}
+		})
+	}
+}
+
+// TestConsolidateStatic: a static pool sheds what is too many, at once, the empty node first;
+// a drifted node of it is replaced one for one.
+func TestConsolidateStatic(t *testing.T) {
+	w := newThriftWorld(t, 3)
+	w.settings.StaticCapacity = true
+	two := int64(2)
+	w.kube.pools[0].Replicas = &two
+	w.put(w.node(0), "a", 500)
+	w.put(w.node(2), "b", 500)
+	empty := w.node(1)
+	if rep := w.run(); rep.Removed != 1 {
+		t.Fatalf("%+v", rep)
+	}
+	w.expect("too many", "ScaledDown Removing "+empty)
+	w.pass(3 * time.Minute)
+	w.run()
+	w.want("shed", "Initialized Initialized", 2)
+	w.kube.pools[0].TemplateAnnotations = map[string]string{"rev": "2"}
+	w.kube.pools[0].Disruption.Budgets = []snapshot.Budget{{Nodes: "1"}}
+	for range 60 {
+		w.run()
+		if n := len(w.running()); n < 2 || n > 3 {
+			t.Fatalf("%d nodes run", n)
+		}
+		w.pass(20 * time.Second)
+	}
+	w.want("replaced", "Initialized Initialized", 2)
+	for i := range 2 {
+		if w.kube.nodes[w.node(i)].meta.Annotations["rev"] != "2" {
+			t.Errorf("node %d is of the old template: %s", i, w.commands())
+		}
 	}
 }

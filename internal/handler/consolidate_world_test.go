@@ -67,20 +67,26 @@ func newThriftWorld(t *testing.T, n int) *thriftWorld {
 		t.Fatal(err)
 	}
 	w.class = snapshot.NodeClass{Name: "default", UID: "u1", Generation: 1, Spec: raw, AMIFamily: "AL2023"}
+	w.resolve(1, "subnet-a", "ami-1")
+	w.start2("first")
+	return w
+}
+
+// resolve writes down what the class selects now.
+func (w *thriftWorld) resolve(version int64, subnet, image string) {
+	w.t.Helper()
 	parsed, err := nodeclass.Parse(&w.class)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	resolved := &nodeclass.Resolved{
 		Class: "default", UID: "u1", Generation: 1, At: w.now, Profile: "prod_1", SecurityGroups: []nodeclass.SecurityGroup{{ID: "sg-1"}},
-		Subnets: []nodeclass.Subnet{{ID: "subnet-a", Zone: "us-east-1a", ZoneID: "use1-az1", FreeIPs: 4000}}, Images: []nodeclass.Image{{ID: "ami-1"}},
+		Subnets: []nodeclass.Subnet{{ID: subnet, Zone: "us-east-1a", ZoneID: "use1-az1", FreeIPs: 4000}}, Images: []nodeclass.Image{{ID: image}},
 	}
 	status := nodeclass.StatusOf(parsed, resolved, nodeclass.StatusOptions{Now: w.now})
-	if err := handler.StoreClass(background, w.memory, &w.class, &nodeclass.Outcome{Class: parsed, Resolved: resolved, Status: status}, 1); err != nil {
-		t.Fatal(err)
+	if err := handler.StoreClass(background, w.memory, &w.class, &nodeclass.Outcome{Class: parsed, Resolved: resolved, Status: status}, version); err != nil {
+		w.t.Fatal(err)
 	}
-	w.start2("first")
-	return w
 }
 
 // start2 starts the function in another process.
