@@ -40,6 +40,7 @@ func (h *Sweep) pass(ctx context.Context, lease *lifecycle.Lease, was hopeless, 
 	p := provision.Plan(w.snap, w.facts.Catalog, provision.Options{})
 	rep.PlanID = p.ID
 	rep.Placed, rep.Unschedulable = p.Summary.Placed, p.Summary.Unschedulable
+	met := rep.shortages
 	claims, err := h.commit(ctx, lease, w, p, rep)
 	rep.warn(h.relieve(ctx, w, p, claims))
 	if err != nil {
@@ -47,8 +48,11 @@ func (h *Sweep) pass(ctx context.Context, lease *lifecycle.Lease, was hopeless, 
 	}
 	h.tell(ctx, w, p, rep)
 	rep.warn(h.writeHopeless(ctx, was, w, p, rep))
+	// Planning again is of use where something was found to be short: then other things are
+	// planned for. Without that, the same would be refused again.
+	short := rep.shortages > met
 	capacity := slices.ContainsFunc(rep.Failed, func(f execute.Failed) bool { return f.Capacity })
-	return capacity && rep.Left == 0, nil
+	return short && capacity && rep.Left == 0, nil
 }
 
 // reading is what one pass decides on.
@@ -172,8 +176,11 @@ func (h *Sweep) commit(ctx context.Context, lease *lifecycle.Lease, w *reading, 
 	}
 	got, err := h.Executor.Launch(ctx, order)
 	*lease = order.Lease
-	rep.Outcome = "Launched"
+	rep.shortages += len(got.Shortages)
 	rep.Launched += got.Launched
+	if rep.Outcome = "Launched"; rep.Launched == 0 {
+		rep.Outcome = "NotLaunched"
+	}
 	rep.Calls += got.Calls
 	rep.Failed = got.Failed
 	rep.Left = got.Left

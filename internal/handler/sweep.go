@@ -58,7 +58,7 @@ type Sweep struct {
 
 // SweepReport is what one sweep did: its summary line, its answer and its metrics.
 type SweepReport struct {
-	// Outcome is one word: Idle, Launched, Placed, Nothing, Hopeless, Busy, Late, Done,
+	// Outcome is one word: Idle, Launched, NotLaunched, Placed, Nothing, Hopeless, Busy, Late, Done,
 	// Refused, Recovering, Incomplete, Failed.
 	Outcome string `json:"outcome"`
 	Detail  string `json:"detail,omitempty"`
@@ -76,6 +76,8 @@ type SweepReport struct {
 	Calls    int              `json:"calls,omitempty"`
 	Failed   []execute.Failed `json:"failed,omitempty"`
 	Left     int              `json:"left,omitempty"`
+	// shortages counts those that were met.
+	shortages int
 	// LaunchPrice is what the launched nodes cost, in micro-dollars per hour.
 	LaunchPrice snapshot.Price `json:"launchPricePerHour,omitempty"`
 	InFlight    int            `json:"inFlight,omitempty"`
