@@ -32,7 +32,6 @@ type checks struct {
 	// ended are instances that EC2 or people took; late are those that were made by a call
 	// that came when its attempt was over.
 	ended, late map[string]bool
-	excused     map[string]bool // provider ids of nodes that people want gone
 	saidOf      map[string]int
 	foreign     map[string]bool // attempts of a table that was replaced
 	restoredAt  time.Time
@@ -45,14 +44,12 @@ type checks struct {
 func newChecks(w *World) *checks {
 	return &checks{
 		w: w, attempts: map[string]lifecycle.Attempt{}, records: map[string]lifecycle.Record{}, closed: map[string]lifecycle.Record{},
-		owner: map[string]string{}, made: map[string][]string{}, ended: map[string]bool{}, late: map[string]bool{}, excused: map[string]bool{},
+		owner: map[string]string{}, made: map[string][]string{}, ended: map[string]bool{}, late: map[string]bool{},
 		saidOf: map[string]int{}, foreign: map[string]bool{}, waited: map[string]bool{},
 	}
 }
 
 func (c *checks) taken(id string) { c.ended[id] = true }
-
-func (c *checks) excuse(providerID string) { c.excused[providerID] = true }
 
 // restored: the table says what it said before.
 func (c *checks) restored() {
@@ -367,7 +364,3 @@ func (c *checks) said(e *api.Event) {
 
 // mostWords is how many Events of one reason a pod may get.
 const mostWords = 6
-
-func (c *checks) bound(*item[snapshot.Pod], *place) {}
-
-func (c *checks) step(*bound) {}

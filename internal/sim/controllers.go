@@ -248,15 +248,16 @@ func (c *cluster) evict(p *item[snapshot.Pod]) error {
 		if b.v.Namespace != p.v.Namespace || !selectsLabels(b.v.Selector, p.v.Labels) {
 			continue
 		}
-		healthy := 0
+		healthy, all := 0, 0
 		for _, o := range c.pods.all() {
-			if o.v.Namespace == b.v.Namespace && selectsLabels(b.v.Selector, o.v.Labels) && o.v.Phase == "Running" && o.deleting.IsZero() {
+			if o.v.Namespace != b.v.Namespace || !selectsLabels(b.v.Selector, o.v.Labels) || !o.deleting.IsZero() {
+				continue
+			}
+			if all++; o.v.Phase == "Running" {
 				healthy++
 			}
 		}
-		var least int
-		fmt.Sscanf(b.v.MinAvailable, "%d", &least)
-		if healthy <= least {
+		if healthy < all { // maxUnavailable is 1
 			return &api.Error{Verb: "create", Resource: "pods/eviction", Namespace: p.v.Namespace, Name: p.v.Name, Is: api.ErrBlocked,
 				Detail: "Cannot evict pod as it would violate the pod's disruption budget."}
 		}

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
-
 	"kerf.sh/kerf/internal/handler"
 	"kerf.sh/kerf/internal/lifecycle"
 )
@@ -23,6 +21,3 @@ func (c *checks) swept(by *container, rep *handler.SweepReport) {
 		c.w.broken("IdleTick", "a tick without work made %v requests", by.asked)
 	}
 }
-
-// finished is called when an invocation is over.
-func (c *checks) finished(*container, json.RawMessage, error) {}

@@ -22,8 +22,6 @@ type function struct {
 	made, count int
 	// begin makes what a container keeps warm: the handler. Its answer handles payloads.
 	begin func(c *container) func(ctx context.Context, payload json.RawMessage) (any, error)
-	// finished is called when an invocation of it was not cut off.
-	finished func(c *container, payload json.RawMessage, err error)
 }
 
 // free reports whether one more invocation may run.
@@ -76,7 +74,6 @@ func (f *function) invoke(payload any, over func(answer any, err error, ok bool)
 		if !c.stale {
 			f.idle = append(f.idle, c)
 		}
-		w.checks.finished(c, raw, p.err)
 		over(answer, p.err, true)
 	})
 	w.at(end, func() { f.timesOut(p) })

@@ -12,8 +12,6 @@ import (
 type people struct {
 	w    *World
 	dice dice
-	// gone are pools that somebody deleted: what only fits there is not looked for.
-	gone map[string]bool
 	// drains are nodes that somebody is about to drain.
 	drains map[string]bool
 }
@@ -98,14 +96,12 @@ func (p *people) act() {
 		if list := c.claims.all(); len(list) > 0 {
 			it := pick(d, list)
 			w.tracef("somebody deletes nodeclaim %s", it.key)
-			w.checks.excuse(it.v.ProviderID)
 			c.claims.delete(it)
 		}
 	case 3, 4:
 		if list := c.nodes.all(); len(list) > 0 {
 			it := pick(d, list)
 			w.tracef("somebody deletes node %s", it.key)
-			w.checks.excuse(it.v.ProviderID)
 			c.nodes.delete(it)
 		}
 	case 5:
@@ -125,12 +121,6 @@ func (p *people) act() {
 		if len(list) > 0 {
 			it := pick(d, list)
 			w.tracef("somebody deletes nodepool %s", it.key)
-			p.gone[it.key] = true
-			for _, claim := range c.claims.all() {
-				if claim.v.Labels["karpenter.sh/nodepool"] == it.key {
-					w.checks.excuse(claim.v.ProviderID)
-				}
-			}
 			c.pools.delete(it)
 		}
 	case 7:

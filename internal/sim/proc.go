@@ -190,7 +190,6 @@ func call[T any](ctx context.Context, c *container, s *service, b bound, effect 
 	} else {
 		w.tracef("  %s %s.%s %s", p.name, s.name, b.Op, b.Object)
 	}
-	w.afterEffect(&b)
 	switch t.what {
 	case crashAfter:
 		p.die()

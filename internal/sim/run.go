@@ -92,7 +92,7 @@ func newWorld(seed uint64, o Options) *World {
 	w.aws = newAWS(w)
 	w.cluster = newCluster(w)
 	w.table = newTable(w)
-	w.people = &people{w: w, dice: newDice(seed, "people"), gone: map[string]bool{}, drains: map[string]bool{}}
+	w.people = &people{w: w, dice: newDice(seed, "people"), drains: map[string]bool{}}
 	w.wire(o.Mutant)
 	return w
 }
@@ -145,13 +145,11 @@ func (w *World) everyMinute(n int) {
 	})
 }
 
-// calm ends what goes wrong.
+// calm ends what goes wrong. Machines that never join stay so: who waits for them has to give
+// them up.
 func (w *World) calm() {
 	w.aws.ec2.Short = nil
 	w.cluster.webhook = time.Time{}
-	for _, m := range w.cluster.machines {
-		_ = m // machines that never join stay so: who waits for them has to give up
-	}
 	for _, f := range w.lambdas {
 		f.settle()
 	}

@@ -165,7 +165,6 @@ func (s *scheduler) bind(p *item[snapshot.Pod], at *place) {
 	w.stats.PodsBound++
 	w.tracef("scheduler binds %s to %s", p.key, at.node.key)
 	s.c.pods.touch(p)
-	w.checks.bound(p, at)
 	uid := p.uid
 	w.after(s.dice.between(500*time.Millisecond, 6*time.Second), func() { s.c.runPod(p.key, uid) })
 }

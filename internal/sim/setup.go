@@ -113,7 +113,7 @@ func (w *World) load(i int, l Load) {
 	}
 	if w.Profile.Budgets && l.Kind == "plain" {
 		w.cluster.budgets.create("default/"+name, snapshot.PodDisruptionBudget{
-			Namespace: "default", Name: name, Selector: d.Selector, MinAvailable: itoa(int64(max(l.Pods, 2) - 1)), HasStatus: true,
+			Namespace: "default", Name: name, Selector: d.Selector, MaxUnavailable: "1", HasStatus: true,
 		}, nil)
 	}
 	scale := func(n int) {

@@ -27,7 +27,6 @@ type mailbox struct {
 	messages []*message
 	dead     []*message
 	sent     int
-	polling  bool
 }
 
 // message is one message, or one copy of it.

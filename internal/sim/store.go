@@ -132,7 +132,6 @@ type objects interface {
 	// dropOwned deletes what belongs to nothing but an object that is not there any more.
 	dropOwned(there func(uid string) bool)
 	metas() []api.Meta
-	has(uid string) bool
 }
 
 func (k *kind[T]) kindName() string { return k.name }
@@ -150,15 +149,6 @@ func (k *kind[T]) finalizeKey(key string, finalizers []string) {
 	if it := k.by[key]; it != nil {
 		k.finalize(it, finalizers)
 	}
-}
-
-func (k *kind[T]) has(uid string) bool {
-	for _, it := range k.by {
-		if it.uid == uid {
-			return true
-		}
-	}
-	return false
 }
 
 func (k *kind[T]) dropOwned(there func(uid string) bool) {

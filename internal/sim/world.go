@@ -144,13 +144,6 @@ func (w *World) filled(s *service, b *bound, t trouble) trouble {
 	return t
 }
 
-// afterEffect is called when something may have changed.
-func (w *World) afterEffect(b *bound) {
-	if b.Write {
-		w.checks.step(b)
-	}
-}
-
 // runUntil lets the world go on to a time.
 func (w *World) runUntil(t time.Time) {
 	for w.step(t) {
