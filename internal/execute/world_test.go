@@ -212,5 +212,4 @@ func (w *world) once(op string, f ec2fake.Fault) {
 	}
 }
 
-
 func placement(pod, node string) plan.Placement { return plan.Placement{Pod: pod, Node: node} }
