@@ -78,7 +78,8 @@ func (x *Executor) tell(ctx context.Context, steps []Stepped, out []Applied, due
 	}
 }
 
-// tellTruth makes a NodeClaim say what its record says, until that is what it says.
+// tellTruth makes a NodeClaim say what its record says, until that is what it says. Where it
+// cannot be written now, the record is marked as one that is still to be told.
 func (x *Executor) tellTruth(ctx context.Context, claim string) {
 	for range 3 {
 		r, ok, err := x.Memory.Record(ctx, claim)
@@ -86,8 +87,16 @@ func (x *Executor) tellTruth(ctx context.Context, claim string) {
 			return
 		}
 		c := r.NodeClaim()
-		if _, err := x.Cluster.PatchStatus(ctx, "NodeClaim", r.Claim, r.UID, api.ClaimStatus(&c)); err != nil {
-			return // the next change of the record is told
+		if _, err := x.Cluster.PatchStatus(ctx, "NodeClaim", r.Claim, r.UID, api.ClaimStatus(&c)); err != nil && !errors.Is(err, api.ErrNotFound) {
+			next := r
+			next.Shown = ""
+			if next.NextAt.IsZero() {
+				next.NextAt = x.Now().Add(showAgain)
+			}
+			if _, err := x.Memory.Save(ctx, lifecycle.Change{Was: r, Next: next}); errors.Is(err, lifecycle.ErrChanged) {
+				continue
+			}
+			return
 		}
 		again, ok, err := x.Memory.Record(ctx, claim)
 		if err != nil || !ok || again.Version == r.Version {
