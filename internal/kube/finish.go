@@ -21,7 +21,7 @@ func (r *reader) finish() error {
 	r.outdated()
 	r.admit()
 	r.planWorkloads()
-	r.take() // pods of workloads that were planned just now
+	r.take()                                                                                 // pods of workloads that were planned just now
 	if claims > 0 && len(s.NodeClaims) > 0 && len(s.Nodes) == 0 && !r.fed && r.head == nil { // what was saved says itself what it lacks
 		s.Incomplete = append(s.Incomplete, "NodeClaims were read but not a single Node: save the nodes too")
 	}

@@ -52,7 +52,7 @@ type Attempt struct {
 	Request []byte `json:"request"`
 	// Templates are the launch templates that the request names, sorted.
 	Templates []string `json:"templates,omitempty"`
-	State    State  `json:"state"`
+	State     State    `json:"state"`
 	// Created is when it was stored; NotAfter is the end of the time in which the call
 	// may be made.
 	Created  time.Time `json:"created"`
