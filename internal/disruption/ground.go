@@ -32,9 +32,7 @@ type ground struct {
 	size    []int64
 	weight  []float64
 	total   []float64
-	// here are the pods on each target, for shy classes; filled where they exist.
-	here [][]*snapshot.Pod
-	// next is where the first target with room for a class may be, in the order of the pass.
+	// repel are the rules of pods that keep others off their node, by node.
 	repel map[string][]repeller
 }
 

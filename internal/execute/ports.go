@@ -63,11 +63,6 @@ type Sender interface {
 	Send(ctx context.Context, messages ...lifecycle.Outgoing) error
 }
 
-// pod is how Kubernetes is asked about a pod of a record.
-func pod(p lifecycle.Pod) api.PodName {
-	return api.PodName{Namespace: p.Namespace, Name: p.Name, UID: p.UID}
-}
-
 // poolOwner is the NodePool that a NodeClaim goes with.
 func poolOwner(p *snapshot.NodePool) api.Owner {
 	return api.Owner{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: p.Name, UID: p.UID}
