@@ -206,7 +206,7 @@ func (x *Executor) objects(ctx context.Context, batch []*intent, rep *Report) {
 	x.each(len(batch), func(i int) {
 		in := batch[i]
 		made[i].uid, made[i].err = x.Cluster.CreateNodeClaim(ctx, api.NewNodeClaim{
-			Claim: in.record.NodeClaim(), Pool: poolOwner(in.pool), Creation: in.record.Claim + "/" + in.record.PlanID,
+			Claim: in.record.NodeClaim(), Pool: poolOwner(in.pool), Creation: Creation(in.record),
 		})
 	})
 	for i, in := range batch {
