@@ -328,6 +328,7 @@ func (h *Housekeeping) openNodes(ctx context.Context, f *found, rep *Housekeepin
 		if r != nil && !r.Phase.Live() || r == nil && err == nil && age(at, h.Now()) < shutAtMost {
 			continue // it goes, or its record is about to know it
 		}
-		rep.problem("open node "+n.Name, h.Lifecycle.uncordon(ctx, n.Name, n.Version.UID))
+		_, err = h.Lifecycle.Cluster.ChangeNode(ctx, n.Name, n.Version.UID, uncordoned())
+		rep.problem("open node "+n.Name, err)
 	}
 }

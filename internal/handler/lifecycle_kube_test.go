@@ -273,6 +273,14 @@ func (k *lifeKube) CreateNodeClaim(_ context.Context, n api.NewNodeClaim) (strin
 	return o.meta.Version.UID, nil
 }
 
+func (k *lifeKube) ChangeNodes(ctx context.Context, nodes []api.NodeName, c api.NodeChange) []error {
+	errs := make([]error, len(nodes))
+	for i, n := range nodes {
+		_, errs[i] = k.ChangeNode(ctx, n.Name, n.UID, c)
+	}
+	return errs
+}
+
 func (k *lifeKube) ChangeNode(_ context.Context, name, uid string, c api.NodeChange) (bool, error) {
 	if err := k.ask("patch", "Node", name); err != nil {
 		return false, err

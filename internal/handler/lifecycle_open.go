@@ -27,6 +27,9 @@ const (
 	hostname = "kubernetes.io/hostname"
 )
 
+// cordonTaint is what the node lifecycle controller puts on Nodes that are cordoned.
+var cordonTaint = snapshot.Taint{Key: "node.kubernetes.io/unschedulable", Effect: "NoSchedule"}
+
 // opening cordons a Node that registers and was made for pods, in the same write that takes
 // the unregistered taint off: the pods of DaemonSets come, others wait for their nomination
 // (docs/adr/0005).
@@ -59,7 +62,7 @@ func unshut(n *snapshot.Node) {
 		return
 	}
 	n.Unschedulable = false
-	n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t snapshot.Taint) bool { return t.Key == "node.kubernetes.io/unschedulable" })
+	n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t snapshot.Taint) bool { return t.Key == cordonTaint.Key })
 }
 
 // open lets the nodes that are ready take the pods of their plan, in the order and as
@@ -267,26 +270,24 @@ func (w *opener) openLate(ctx context.Context, failed map[string]bool) {
 // nomination and takes the room of others.
 func (w *opener) liftAll(ctx context.Context, names []string) {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return w.nodes[name] == nil })
-	errs := make([]error, len(names))
-	w.h.each(len(names), func(i int) { errs[i] = w.h.uncordon(ctx, names[i], w.nodes[names[i]].UID) })
-	for i, name := range names {
-		w.lifted(name, errs[i])
+	var nodes []api.NodeName
+	for _, name := range names {
+		nodes = append(nodes, api.NodeName{Name: name, UID: w.nodes[name].UID})
+	}
+	for i, err := range w.h.Cluster.ChangeNodes(ctx, nodes, uncordoned()) {
+		w.lifted(names[i], err)
 	}
 }
 
 // lift takes our cordon off a Node.
 func (w *opener) lift(ctx context.Context, name string) {
-	n := w.nodes[name]
-	if n == nil {
-		return
-	}
-	w.lifted(name, w.h.uncordon(ctx, name, n.UID))
+	w.liftAll(ctx, []string{name})
 }
 
 // lifted is told what became of a cordon.
 func (w *opener) lifted(name string, err error) {
 	if err != nil {
-		w.rep.Problems = append(w.rep.Problems, err.Error())
+		w.rep.Problems = append(w.rep.Problems, fmt.Sprintf("open node %s: %v", name, err))
 		return
 	}
 	n := w.nodes[name]
@@ -311,11 +312,10 @@ func opens(r *lifecycle.Record, n *snapshot.Node) bool {
 	return true
 }
 
-func (h *Lifecycle) uncordon(ctx context.Context, name, uid string) error {
+// uncordoned is the end of our cordon. The taint goes in the same write as the field that
+// it stands for: its controller takes it off a moment later, and in that moment every pod
+// would be tried in vain and lose its nomination.
+func uncordoned() api.NodeChange {
 	no := false
-	_, err := h.Cluster.ChangeNode(ctx, name, uid, api.NodeChange{Unschedulable: &no, DropAnnotations: []string{openingAnnotation}})
-	if err != nil {
-		return fmt.Errorf("open node %s: %w", name, err)
-	}
-	return nil
+	return api.NodeChange{Unschedulable: &no, DropTaints: []snapshot.Taint{cordonTaint}, DropAnnotations: []string{openingAnnotation}}
 }

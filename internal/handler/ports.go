@@ -46,6 +46,9 @@ type Memory interface {
 // its lists. A list is whole or an error.
 type Cluster interface {
 	execute.Cluster
+	// ChangeNodes makes one change to several Nodes as nearly at one moment as can be, with an
+	// error or nil for each.
+	ChangeNodes(ctx context.Context, nodes []api.NodeName, change api.NodeChange) []error
 	// Read is the whole cluster as a snapshot of a time, normalized but for what the ledger
 	// remembers. What could not be read is in Snapshot.Incomplete.
 	Read(ctx context.Context, now time.Time) (*snapshot.Snapshot, []plan.Warning, error)

@@ -3,6 +3,7 @@ package realtest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,26 +111,39 @@ func TestWrites(t *testing.T) {
 			t.Error("the taint is still there")
 		}
 	}
-	// A cordon with its mark, and the end of both, each in one request.
+	// A cordon with its mark, and the end of both with the taint that the controller adds.
 	for _, on := range []bool{true, false} {
 		change := live.NodeChange{Unschedulable: &on, Annotations: map[string]string{"kerf.sh/mark": "1"}}
 		if !on {
-			change = live.NodeChange{Unschedulable: &on, DropAnnotations: []string{"kerf.sh/mark", "kerf.sh/none"}}
-		}
-		for range 2 {
-			if _, err := client.ChangeNode(ctx, m.Name, string(node.UID), change); err != nil {
-				t.Errorf("cordon %t: %v", on, err)
+			change = live.NodeChange{
+				Unschedulable: &on, DropAnnotations: []string{"kerf.sh/mark", "kerf.sh/none"},
+				DropTaints: []snapshot.Taint{{Key: "node.kubernetes.io/unschedulable", Effect: "NoSchedule"}},
 			}
+		}
+		errs := client.ChangeNodes(ctx, []api.NodeName{{Name: m.Name, UID: string(node.UID)}, {Name: m.Name, UID: "no-such-uid"}, {Name: "no-such-node", UID: string(node.UID)}}, change)
+		if len(errs) != 3 || errs[0] != nil || !errors.Is(errs[1], live.ErrConflict) || !errors.Is(errs[2], live.ErrNotFound) {
+			t.Errorf("cordon %t: %v", on, errs)
 		}
 		n, err := c.Clientset.CoreV1().Nodes().Get(ctx, m.Name, metav1.GetOptions{})
 		if _, marked := n.Annotations["kerf.sh/mark"]; err != nil || n.Spec.Unschedulable != on || marked != on || n.Annotations["karpenter.sh/x"] != "1" {
 			t.Errorf("cordoned %t with annotations %v, want %t, %v", n.Spec.Unschedulable, n.Annotations, on, err)
 		}
-		if _, err := client.ChangeNode(ctx, m.Name, "no-such-uid", change); !errors.Is(err, live.ErrConflict) {
-			t.Errorf("cordon %t of another: %v", on, err)
+		tainted := func() (bool, error) {
+			n, err := c.Clientset.CoreV1().Nodes().Get(ctx, m.Name, metav1.GetOptions{})
+			return err == nil && slices.ContainsFunc(n.Spec.Taints, func(x corev1.Taint) bool { return x.Key == "node.kubernetes.io/unschedulable" }), err
 		}
-		if _, err := client.ChangeNode(ctx, "no-such-node", string(node.UID), change); !errors.Is(err, live.ErrNotFound) {
-			t.Errorf("cordon %t of none: %v", on, err)
+		if on {
+			err = Eventually(ctx, time.Minute, func() error {
+				if there, err := tainted(); err != nil || !there {
+					return fmt.Errorf("the controller has not put its taint on: %v", err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		} else if there, err := tainted(); err != nil || there {
+			t.Errorf("the taint of the cordon is there: %t, %v", there, err)
 		}
 	}
 	s := snapshotOf(ctx, t, client)

@@ -149,6 +149,15 @@ func (k *clusterClient) ChangeNode(ctx context.Context, name, uid string, x api.
 	})
 }
 
+// ChangeNodes implements handler.Cluster.
+func (k *clusterClient) ChangeNodes(ctx context.Context, nodes []api.NodeName, x api.NodeChange) []error {
+	errs := make([]error, len(nodes))
+	for i, n := range nodes {
+		_, errs[i] = k.ChangeNode(ctx, n.Name, n.UID, x)
+	}
+	return errs
+}
+
 func texts(have, set map[string]string, drop []string, was bool) (map[string]string, bool) {
 	out := maps.Clone(have)
 	if out == nil {

@@ -127,6 +127,9 @@ type NodeChange struct {
 	Unschedulable *bool
 }
 
+// NodeName names one Node; UID tells it from its successor of the same name.
+type NodeName struct{ Name, UID string }
+
 // PodName names one pod; UID tells it from its successor of the same name.
 type PodName struct{ Namespace, Name, UID string }
 

@@ -2,13 +2,13 @@ package live
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"kerf.sh/kerf/internal/kube/api"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -16,32 +16,29 @@ import (
 // read; while others change it too it is tried again. Nothing is written where the Node is
 // already as it should be. It reports whether something was. A Node with another UID, or
 // none, is ErrConflict or ErrNotFound.
-//
-// A change that depends on nothing of what is there, a cordon with its annotation, is written
-// without reading, so that many Nodes can be changed at nearly the same moment; it counts as
-// written.
 func (c *Client) ChangeNode(ctx context.Context, name, uid string, change NodeChange) (changed bool, err error) {
+	return c.changeNode(ctx, name, uid, &change, nil)
+}
+
+// changeNode is ChangeNode with a Node that was read before, or nil.
+func (c *Client) changeNode(ctx context.Context, name, uid string, change *NodeChange, read *corev1.Node) (changed bool, err error) {
 	q, err := object("Node", "", name)
 	if err != nil {
 		return false, err
 	}
-	if uid != "" && blind(&change) {
-		err = c.patch(ctx, q, mergePatch, blindPatch(&change, uid))
-		if errors.Is(err, ErrInvalid) && otherUID(err) {
-			err = another(q, uid, "of its own")
-		}
-		return err == nil, err
-	}
 	err = c.retry(func() error {
 		changed = false
-		n, err := get[corev1.Node](ctx, c, kindNamed("Node").request("get"), "Node", name)
-		if err != nil {
-			return err
+		n := read
+		read = nil // once: what is tried again is read again
+		if n == nil {
+			if n, err = get[corev1.Node](ctx, c, kindNamed("Node").request("get"), "Node", name); err != nil {
+				return err
+			}
 		}
 		if uid != "" && string(n.UID) != uid {
 			return another(q, uid, string(n.UID))
 		}
-		body := nodePatch(&change, n)
+		body := nodePatch(change, n)
 		if body == nil {
 			return nil
 		}
@@ -51,30 +48,25 @@ func (c *Client) ChangeNode(ctx context.Context, name, uid string, change NodeCh
 	return changed && err == nil, err
 }
 
-// blind reports whether a change means the same whatever the Node is.
-func blind(x *NodeChange) bool {
-	return x.Unschedulable != nil && len(x.Taints)+len(x.DropTaints) == 0 && x.Finalizer == "" && x.Owner == nil
-}
+// atOnce is how many Nodes are written at the same moment: more than are opened together
+// but in the largest plans.
+const atOnce = 64
 
-// blindPatch is the merge patch of such a change.
-func blindPatch(x *NodeChange, uid string) map[string]any {
-	meta := map[string]any{"uid": uid}
-	for key, texts := range map[string]struct {
-		set  map[string]string
-		drop []string
-	}{"labels": {x.Labels, x.DropLabels}, "annotations": {x.Annotations, x.DropAnnotations}} {
-		out := map[string]any{}
-		for k, v := range texts.set {
-			out[k] = v
+// ChangeNodes makes the same change to Nodes, as nearly at one moment as can be: all are
+// read before the first is written, and none waits for another. The errors are those of
+// ChangeNode, in the order of nodes.
+func (c *Client) ChangeNodes(ctx context.Context, nodes []api.NodeName, change NodeChange) []error {
+	read, errs := make([]*corev1.Node, len(nodes)), make([]error, len(nodes))
+	parallel(len(nodes), atOnce, func(i int) {
+		// One that cannot be read now is read again when it is written, and that error counts.
+		if n, err := get[corev1.Node](ctx, c, kindNamed("Node").request("get"), "Node", nodes[i].Name); err == nil {
+			read[i] = n
 		}
-		for _, k := range texts.drop {
-			out[k] = nil
-		}
-		if len(out) > 0 {
-			meta[key] = out
-		}
-	}
-	return map[string]any{"metadata": meta, "spec": map[string]any{"unschedulable": *x.Unschedulable}}
+	})
+	parallel(len(nodes), atOnce, func(i int) {
+		_, errs[i] = c.changeNode(ctx, nodes[i].Name, nodes[i].UID, &change, read[i])
+	})
+	return errs
 }
 
 // nodePatch is the merge patch that makes of n what the change says; nil when it is that.
