@@ -173,7 +173,21 @@ func attemptOf(in *ec2.CreateFleetInput) string {
 
 // DescribeInstances implements fleet.Client.
 func (e *ec2Client) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
-	return ec2call(ctx, e, bound{Op: "DescribeInstances", Object: fmt.Sprint(len(in.InstanceIds))}, in, e.a.ec2.DescribeInstances)
+	return ec2call(ctx, e, bound{Op: "DescribeInstances", Object: fmt.Sprint(len(in.InstanceIds))}, in,
+		func(ctx context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+			if len(in.InstanceIds) == 1 && e.a.w.bus.strangers[in.InstanceIds[0]] {
+				return stranger(in.InstanceIds[0]), nil
+			}
+			return e.a.ec2.DescribeInstances(ctx, in)
+		})
+}
+
+// stranger is an instance of somebody else in the account.
+func stranger(id string) *ec2.DescribeInstancesOutput {
+	return &ec2.DescribeInstancesOutput{Reservations: []types.Reservation{{Instances: []types.Instance{{
+		InstanceId: awssdk.String(id), InstanceType: "m5.large", State: &types.InstanceState{Name: types.InstanceStateNameRunning},
+		Placement: &types.Placement{AvailabilityZone: awssdk.String(zones[0].zone)}, Tags: []types.Tag{{Key: awssdk.String("Name"), Value: awssdk.String("somebody else's")}},
+	}}}}}
 }
 
 // TerminateInstances implements fleet.Client.

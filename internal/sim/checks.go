@@ -39,6 +39,7 @@ type checks struct {
 	// waits are how long pods waited until a node was asked for that was made for them.
 	waits  []time.Duration
 	waited map[string]bool
+	noticeChecks
 }
 
 func newChecks(w *World) *checks {
@@ -46,6 +47,7 @@ func newChecks(w *World) *checks {
 		w: w, attempts: map[string]lifecycle.Attempt{}, records: map[string]lifecycle.Record{}, closed: map[string]lifecycle.Record{},
 		owner: map[string]string{}, made: map[string][]string{}, ended: map[string]bool{}, late: map[string]bool{},
 		saidOf: map[string]int{}, foreign: map[string]bool{}, waited: map[string]bool{},
+		noticeChecks: newNoticeChecks(),
 	}
 }
 
@@ -150,7 +152,11 @@ func (c *checks) record(by *container, m *ledger.Memory, r lifecycle.Record, gro
 	if id := r.Instance.ID; !r.Adopted && id != "" && c.owner[id] != "" && c.owner[id] != r.Claim {
 		c.w.broken("OneIntentOneInstance", "record %s has instance %s, which attempt made for %s", r.Claim, id, c.owner[id])
 	}
+	c.dooming(by, was, r)
 	c.records[r.Claim] = r
+	if !known && r.Phase == lifecycle.Intended {
+		c.twice(&r)
+	}
 }
 
 // closes: a record that is closed leaves nothing behind.
@@ -285,7 +291,7 @@ func (c *checks) realLimits(pool string) {
 	}
 	wanted := int64(0) // a node that is to go has its successor before it is gone
 	for _, r := range c.records {
-		if r.NodePool != pool || !r.Phase.Live() {
+		if r.NodePool != pool || !r.Phase.Live() || r.Doomed != nil {
 			continue
 		}
 		claim, node := c.w.cluster.claims.by[r.Claim], c.w.cluster.nodes.by[r.Node]
@@ -315,7 +321,8 @@ func (c *checks) terminating(ids []string) {
 		case !known && c.w.now().Sub(m.i.Launched) < 5*time.Minute && c.attempts[attempt(m.i)].State != lifecycle.Settled:
 			c.w.broken("EndsAGoodNode", "instance %s is ended %s after its launch, while attempt %s is %s", id, c.w.now().Sub(m.i.Launched), attempt(m.i), c.attempts[attempt(m.i)].State)
 		}
-		if m.node == "" || known && (r.Failure != nil || !r.Deadline.IsZero() && !c.w.now().Before(r.Deadline)) {
+		end := c.end(&r)
+		if m.node == "" || known && (r.Failure != nil || !end.IsZero() && !c.w.now().Before(end.Add(-c.slack()))) {
 			continue
 		}
 		n := c.w.cluster.nodes.by[m.node]

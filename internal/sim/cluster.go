@@ -101,7 +101,6 @@ func (c *cluster) kick() {
 		c.kicked = false
 		c.reconcile()
 		c.scheduler.round()
-		c.w.people.drain()
 	})
 }
 

@@ -77,7 +77,7 @@ func (c *cluster) makePod(d *snapshot.Workload) {
 	name := fmt.Sprintf("%s-%04d", d.Name, c.podNames)
 	c.w.stats.PodsMade++
 	c.pods.create(d.Namespace+"/"+name, snapshot.Pod{
-		Namespace: d.Namespace, Name: name, Labels: d.Template.Labels, Spec: d.Template.Spec, Phase: "Pending",
+		Namespace: d.Namespace, Name: name, Labels: d.Template.Labels, Annotations: d.Template.Annotations, Spec: d.Template.Spec, Phase: "Pending",
 		Owner: &snapshot.Owner{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: d.Name, UID: d.UID},
 	}, nil)
 }

@@ -24,6 +24,7 @@ func (k *clusterClient) Evict(ctx context.Context, p api.PodName, grace *int64) 
 		if why := k.k.refuses(&it.v); why != "" {
 			return false, fmt.Errorf("evict pod %s: %s: %w", it.key, why, api.ErrBlocked)
 		}
+		k.k.w.checks.evicting(k.c, it)
 		k.k.endPod(it, grace)
 		return true, nil
 	})
@@ -36,6 +37,7 @@ func (k *clusterClient) DeletePod(ctx context.Context, p api.PodName, grace *int
 		if it == nil || it.uid != p.UID {
 			return false, nil
 		}
+		k.k.w.checks.forcing(k.c, it, grace)
 		k.k.endPod(it, grace)
 		return true, nil
 	})

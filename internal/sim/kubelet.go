@@ -45,6 +45,7 @@ func (c *cluster) boot(i *ec2fake.Instance) {
 	m.joins = i.RunningFrom.Add(wait)
 	w.tracef("instance %s: %s in %s, spot %v, attempt %s, joins in %s never=%v small=%v flaps=%v bare=%v", i.ID, i.Type, i.Zone, i.Spot, i.Attempt, m.joins.Sub(w.now()), m.never, m.small, m.flaps, m.bare)
 	w.at(m.joins, func() { c.join(m) })
+	w.bus.begins(i)
 }
 
 // join registers the Node of a machine, as its kubelet does with what the user data says.
@@ -155,6 +156,7 @@ func (c *cluster) watchMachines() {
 		m.dead = true
 		c.w.stats.Terminated++
 		c.w.tracef("instance %s ends", i.ID)
+		c.w.bus.ends(i)
 		c.w.after(c.dice.between(35*time.Second, 50*time.Second), func() { c.lost(m) })
 	}
 }

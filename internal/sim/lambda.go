@@ -46,7 +46,7 @@ func (f *function) invoke(payload any, over func(answer any, err error, ok bool)
 	ctx, cancel := context.WithDeadline(context.Background(), end)
 	var answer any
 	handle, _ := c.state.(func(context.Context, json.RawMessage) (any, error))
-	p := &proc{w: w, name: name, goOn: make(chan struct{}), back: make(chan struct{})}
+	p := &proc{w: w, name: name, began: w.now(), goOn: make(chan struct{}), back: make(chan struct{})}
 	c.proc = p
 	w.launchProc(p, func() (err error) {
 		if handle == nil {

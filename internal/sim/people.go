@@ -12,40 +12,6 @@ import (
 type people struct {
 	w    *World
 	dice dice
-	// drains are nodes that somebody is about to drain.
-	drains map[string]bool
-}
-
-// drain lets somebody empty the nodes that are to go, by the eviction API: that is not
-// done by the functions of this world.
-func (p *people) drain() {
-	c := p.w.cluster
-	for _, n := range c.nodes.all() {
-		going := slices.ContainsFunc(n.v.Taints, func(t snapshot.Taint) bool { return t.Key == "karpenter.sh/disrupted" })
-		if !going || p.drains[n.uid] {
-			continue
-		}
-		p.drains[n.uid] = true
-		key, uid := n.key, n.uid
-		p.w.after(p.dice.between(20*time.Second, 6*time.Minute), func() { p.empty(key, uid) })
-	}
-}
-
-func (p *people) empty(key, uid string) {
-	c := p.w.cluster
-	if n := c.nodes.by[key]; n == nil || n.uid != uid {
-		return
-	}
-	p.w.tracef("somebody drains %s", key)
-	for _, pod := range c.podsOf(key) {
-		if !isDaemon(&pod.v) && pod.deleting.IsZero() {
-			if err := c.evict(pod); err != nil {
-				p.w.tracef("%v", err)
-				p.w.after(20*time.Second, func() { p.empty(key, uid) })
-				return
-			}
-		}
-	}
 }
 
 // minute lets the minute's misfortunes happen.
@@ -63,12 +29,10 @@ func (p *people) minute() {
 	}
 	for _, i := range w.aws.ec2.Instances() {
 		if i.Spot && i.ShuttingFrom.IsZero() && d.in(f.Spot) {
-			w.tracef("spot instance %s is taken", i.ID)
-			w.aws.ec2.Interrupt(i.ID)
-			w.checks.taken(i.ID)
-			w.cluster.watchMachines()
+			w.bus.take(i)
 		}
 	}
+	w.bus.minute()
 	if d.in(f.People) {
 		p.act()
 	}

@@ -19,6 +19,7 @@ type proc struct {
 	killed, done, frozen bool
 	err                  error
 	boundaries           int
+	began                time.Time
 }
 
 // errKilled is what unwinds an invocation that was cut off.

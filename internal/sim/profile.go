@@ -29,6 +29,11 @@ type Faults struct {
 	Skew time.Duration
 	// Restore: the table is replaced by an older copy once.
 	Restore bool
+	// Warn are the spot instances, of those that are taken, that get their warning two
+	// minutes before; Notices are minutes in which AWS has something else to say of instances;
+	// States: every change of state is told, those that Kerf asked for too.
+	Warn, Notices int  `json:",omitempty"`
+	States        bool `json:",omitempty"`
 }
 
 func (f *Faults) of(service string) int {
@@ -83,6 +88,8 @@ type Pool struct {
 	Class        string
 	Taint        string
 	GracePeriod  string
+	// Rebalance: its nodes are replaced when EC2 recommends it.
+	Rebalance bool `json:",omitempty"`
 }
 
 // Load is pods that come at a time.
@@ -98,6 +105,10 @@ type Load struct {
 	Left       int
 	// Misfit: no node can take them, by construction.
 	Misfit bool
+	// Hold is what the pods say as do-not-disrupt, Grace their grace period in seconds, 0 =
+	// they say nothing of it.
+	Hold  string `json:",omitempty"`
+	Grace int64  `json:",omitempty"`
 }
 
 // sometimes is a rate that is often nothing, so that in every seed some faults meet others
@@ -129,6 +140,7 @@ func Draw(seed uint64) Profile {
 	p.Budgets = d.IntN(3) == 0
 	p.Pools = drawPools(d, p.Broken)
 	p.Loads = drawLoads(d, p.Trouble)
+	drawNotices(newDice(seed, "notices"), &p)
 	return p
 }
 

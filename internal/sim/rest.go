@@ -27,6 +27,7 @@ func (c *checks) settled() {
 	c.podsRun()
 	c.claimsTell()
 	c.counters()
+	c.noneWaits()
 	for _, id := range slices.Sorted(maps.Keys(c.attempts)) {
 		if a := c.attempts[id]; a.State != lifecycle.Settled && c.restoredAt.IsZero() {
 			c.w.broken("Settles", "attempt %s is %s", id, a.State)
@@ -52,7 +53,7 @@ func (c *checks) settled() {
 
 // atRest reports whether nothing is going on, and all is as it should be.
 func (c *checks) atRest() bool {
-	if len(c.w.procs) > 0 || len(c.w.queues["work"].messages) > 0 {
+	if len(c.w.procs) > 0 || len(c.w.queues["work"].messages) > 0 || len(c.w.queues["notices"].messages) > 0 {
 		return false
 	}
 	for _, p := range c.w.cluster.pods.by {

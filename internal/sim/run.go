@@ -92,7 +92,8 @@ func newWorld(seed uint64, o Options) *World {
 	w.aws = newAWS(w)
 	w.cluster = newCluster(w)
 	w.table = newTable(w)
-	w.people = &people{w: w, dice: newDice(seed, "people"), drains: map[string]bool{}}
+	w.people = &people{w: w, dice: newDice(seed, "people")}
+	w.bus = newBus(w)
 	w.wire(o.Mutant)
 	return w
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"kerf.sh/kerf/internal/handler"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -95,6 +96,9 @@ func (w *World) pool(p Pool) snapshot.NodePool {
 		out.Weight = 0
 		out.Disruption = snapshot.Disruption{Budgets: out.Disruption.Budgets}
 	}
+	if p.Rebalance {
+		out.Annotations = map[string]string{handler.AnnotationRebalance: "true"}
+	}
 	if p.Taint != "" {
 		out.Taints = []snapshot.Taint{{Key: p.Taint, Effect: "NoSchedule"}}
 	}
@@ -110,6 +114,9 @@ func (w *World) load(i int, l Load) {
 	d := snapshot.Workload{
 		Kind: "Deployment", Namespace: "default", Name: name, Selector: &snapshot.LabelSelector{MatchLabels: map[string]string{"app": name}},
 		Template: snapshot.PodTemplate{Labels: map[string]string{"app": name}, Spec: l.spec(name)},
+	}
+	if l.Hold != "" {
+		d.Template.Annotations = map[string]string{snapshot.DoNotDisrupt: l.Hold}
 	}
 	if w.Profile.Budgets && l.Kind == "plain" {
 		w.cluster.budgets.create("default/"+name, snapshot.PodDisruptionBudget{
@@ -140,6 +147,9 @@ func (w *World) load(i int, l Load) {
 
 func (l Load) spec(app string) snapshot.PodSpec {
 	s := snapshot.PodSpec{Requests: snapshot.Resources{CPU: l.CPU, Memory: l.Mem * mib, Pods: 1}, SchedulerName: "default-scheduler"}
+	if l.Grace > 0 {
+		s.TerminationGrace = &l.Grace
+	}
 	own := &snapshot.LabelSelector{MatchLabels: map[string]string{"app": app}}
 	switch l.Kind {
 	case "spread":

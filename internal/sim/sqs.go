@@ -27,7 +27,17 @@ type mailbox struct {
 	messages []*message
 	dead     []*message
 	sent     int
+	// over is told of every message that the queue has no more, and how that came; nil =
+	// nobody is.
+	over func(m *message, how string)
 }
+
+// How a message ends.
+const (
+	acknowledged = "acknowledged"
+	gaveUp       = "in the dead-letter queue"
+	forgotten    = "forgotten"
+)
 
 // message is one message, or one copy of it.
 type message struct {
@@ -36,8 +46,8 @@ type message struct {
 	receives          int
 }
 
-// put takes a message.
-func (q *mailbox) put(body string, delay time.Duration) {
+// put takes a message, and returns its id.
+func (q *mailbox) put(body string, delay time.Duration) string {
 	w, f := q.w, &q.w.Profile.Faults
 	copies := 1
 	if w.faults && q.dice.in(f.Duplicate) {
@@ -52,6 +62,14 @@ func (q *mailbox) put(body string, delay time.Duration) {
 		q.messages = append(q.messages, m)
 		q.pollAt(m.visible)
 	}
+	return fmt.Sprintf("%s-%d", q.name, q.sent)
+}
+
+// ends tells that a message is over.
+func (q *mailbox) ends(m *message, how string) {
+	if q.over != nil {
+		q.over(m, how)
+	}
 }
 
 func (q *mailbox) pollAt(t time.Time) {
@@ -64,16 +82,18 @@ func (q *mailbox) poll() {
 	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool {
 		if now.Sub(m.sent) > q.retention {
 			q.w.tracef("queue %s forgets %s", q.name, m.id)
+			q.ends(m, forgotten)
 			return true
 		}
 		if q.receives > 0 && m.receives >= q.receives && !now.Before(m.visible) {
 			q.w.tracef("queue %s gives %s up: %s", q.name, m.id, m.body)
 			q.dead = append(q.dead, m)
+			q.ends(m, gaveUp)
 			return true
 		}
 		return false
 	})
-	for q.to.free() {
+	for q.to != nil && q.to.free() {
 		var due []*message
 		for _, m := range q.messages {
 			if !now.Before(m.visible) {
@@ -127,6 +147,7 @@ func (q *mailbox) ack(m *message, receipt string) {
 		return
 	}
 	q.messages = slices.DeleteFunc(q.messages, func(o *message) bool { return o == m })
+	q.ends(m, acknowledged)
 }
 
 // sqsClient is SQS as one container calls it. It implements queue.API.

@@ -64,6 +64,7 @@ func (w *World) wire(m *Mutant) {
 	sweep := function("sweep", 3*time.Minute, 2, (*parts).sweep)
 	work := function("lifecycle", time.Minute, 2, (*parts).lifecycleBegin)
 	function("catalog", 2*time.Minute, 2, (*parts).catalogBegin)
+	w.noticing(function("interruption", 20*time.Second, 5, (*parts).interruptionBegin))
 	w.queues["ticks"] = &mailbox{w: w, name: "ticks", visibility: 3*time.Minute + 10*time.Second, retention: 2 * time.Minute, batch: 1, to: sweep, dice: newDice(w.Seed, "ticks")}
 	w.queues["work"] = &mailbox{w: w, name: "work", visibility: 90 * time.Second, retention: 4 * 24 * time.Hour, receives: 10, batch: 5, to: work, dice: newDice(w.Seed, "work")}
 }
@@ -85,6 +86,8 @@ type parts struct {
 	facts     *handler.FactsCache
 	executor  *execute.Executor
 	lifecycle *handler.Lifecycle
+	// message is the id of the message that is handled, for what is told of it.
+	message string
 }
 
 func (p *parts) make() {

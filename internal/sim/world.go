@@ -25,6 +25,7 @@ type World struct {
 	queues  map[string]*mailbox
 	lambdas map[string]*function
 	people  *people
+	bus     *bus
 
 	// faults: chance may trouble calls, and things may go wrong by themselves.
 	faults bool
@@ -51,6 +52,7 @@ type Stats struct {
 	Invocations, Boundaries, Faults, Crashes, Freezes, Timeouts int
 	Instances, Terminated, PodsMade, PodsBound                  int
 	Plans, Launches                                             int
+	Notices, Doomed                                             int
 	// Settled is how long the world took to come to rest.
 	Settled time.Duration
 }
