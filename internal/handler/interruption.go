@@ -123,6 +123,11 @@ func (h *Interruption) instance(ctx context.Context, n *interruption.Notice, id 
 	if !fresh {
 		rep.Outcome = "Known"
 	}
+	if !fresh && !next.Phase.Before(lifecycle.Terminating) {
+		// EC2 tells of every end, those that were asked for too: that is no news to anybody.
+		h.tell(ctx, rep)
+		return nil
+	}
 	if next.Node != "" {
 		rep.problem(h.taint(ctx, next))
 		rep.Tainted = h.Now().Sub(began)

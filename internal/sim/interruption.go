@@ -78,9 +78,9 @@ func drawNotices(d dice, p *Profile) {
 		if d.IntN(3) == 0 {
 			l.Grace = pick(d, []int64{1, 5, 60, 100, 300})
 		}
-		switch d.IntN(8) {
+		switch d.IntN(4) {
 		case 0: // it is over by itself some time
-			l.Hold = pick(d, []string{"90s", "3m", "6m", "soon"})
+			l.Hold = pick(d, []string{"90s", "4m", "10m", "soon"})
 		case 1:
 			if l.Gone > 0 {
 				l.Hold, l.Left = "true", 0

@@ -93,6 +93,8 @@ func (c *checks) answered(m *message, n *notice, id, outcome string) {
 		lost("it is ours, and counts as %s", outcome)
 	case outcome != "Foreign" && c.w.bus.strangers[id]:
 		lost("it is somebody else's, and counts as %s", outcome)
+	case outcome != "Handled" && outcome != "Known" && outcome != "OptedOut" && c.remembered(id):
+		lost("a record knows it, and it counts as %s", outcome)
 	case outcome == "OptedOut" && n.due != dueAsked:
 		lost("nobody may opt out of %s", n.kind)
 	}
@@ -287,7 +289,7 @@ func (c *checks) twice(r *lifecycle.Record) {
 		p := &r.Nominated[i]
 		for _, claim := range slices.Sorted(maps.Keys(c.records)) {
 			o := c.records[claim]
-			if claim == r.Claim || !o.Phase.Live() || !o.Phase.Before(lifecycle.Registered) || o.Doomed != nil || len(c.w.cluster.nodesOf(o.Instance.ID)) > 0 {
+			if claim == r.Claim || !o.Phase.Live() || !o.Phase.Before(lifecycle.Registered) || o.Doomed != nil || len(c.w.cluster.nodesOf(o.Instance.ID)) > 0 || c.unwanted(&o) {
 				continue
 			}
 			for _, q := range o.Nominated {
@@ -297,4 +299,16 @@ func (c *checks) twice(r *lifecycle.Record) {
 			}
 		}
 	}
+}
+
+// unwanted reports whether somebody has deleted the NodeClaim of a record.
+func (c *checks) unwanted(r *lifecycle.Record) bool {
+	it := c.w.cluster.claims.by[r.Claim]
+	return r.UID != "" && (it == nil || it.uid != r.UID || !it.deleting.IsZero()) || c.ended[r.Instance.ID]
+}
+
+// remembered reports whether a record knows an instance, and has for some time.
+func (c *checks) remembered(id string) bool {
+	r, ok := c.records[c.owner[id]]
+	return ok && r.Instance.ID == id && r.Phase.Before(lifecycle.Terminating) && c.w.now().Sub(r.LaunchedAt) > time.Minute && c.restoredAt.IsZero()
 }

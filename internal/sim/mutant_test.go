@@ -198,11 +198,14 @@ func (m liar) PatchStatus(ctx context.Context, kind, name, uid string, s api.Sta
 	return m.Cluster.PatchStatus(ctx, kind, name, uid, s)
 }
 
-var mutants = []struct {
+// mutation is a mutant, and what it breaks.
+type mutation struct {
 	name   string
 	breaks []string // one of these invariants
 	mutant func() *Mutant
-}{
+}
+
+var mutants = []mutation{
 	{"a retry has another token", []string{"OneIntentOneInstance", "IntentFirst"}, func() *Mutant {
 		sent := map[string]int{}
 		return &Mutant{Cloud: func(c execute.Cloud) execute.Cloud { return freshToken{c, sent} }}
@@ -233,7 +236,7 @@ var mutants = []struct {
 
 // TestMutants: what is broken is noticed, and by the invariant that it breaks.
 func TestMutants(t *testing.T) {
-	for _, m := range mutants {
+	for _, m := range slices.Concat(mutants, noticeMutants) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(40) {

@@ -167,7 +167,7 @@ func (c *cloud) DeleteTemplates(ctx context.Context, ts []launch.Stored) ([]stri
 
 func (p *parts) newLifecycle() *handler.Lifecycle {
 	return &handler.Lifecycle{
-		Cluster: p.cluster, Executor: p.executor, Work: p.work, Now: p.c.now, Instance: "kerf.sh/lifecycle",
+		Cluster: p.cluster, Executor: p.executor, Work: p.work, Now: p.c.now, Pause: p.c.wait, Instance: "kerf.sh/lifecycle",
 		Known: func(ctx context.Context) (execute.Knower, error) {
 			return handler.LoadKnower(ctx, p.memory, p.cluster, region, p.c.now(), p.facts)
 		},
