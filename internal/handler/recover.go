@@ -223,7 +223,7 @@ func same(a, b *lifecycle.Record) bool {
 }
 
 // adopted is the record of a NodeClaim that has none. What its status says stays as it is
-// until there is something else to say.
+// until there is something else to say: that of a node in use has to say that it is.
 func (h *Housekeeping) adopted(ctx context.Context, c *snapshot.NodeClaim, n *snapshot.Node, in *launch.Described) lifecycle.Record {
 	var i lifecycle.Instance
 	if in != nil {
@@ -235,7 +235,9 @@ func (h *Housekeeping) adopted(ctx context.Context, c *snapshot.NodeClaim, n *sn
 		r.PlanID = plan
 	}
 	delete(r.Spec.Annotations, creationAnnotation)
-	r.Shown = execute.Shown(r)
+	if ready := snapshot.FindCondition(c.Conditions, "Ready"); r.Phase != lifecycle.Initialized || ready != nil && ready.Status == "True" {
+		r.Shown = execute.Shown(r)
+	}
 	return r
 }
 

@@ -69,7 +69,7 @@ func newBus(w *World) *bus {
 // what the same seed drew before there were notices is the same with them.
 func drawNotices(d dice, p *Profile) {
 	f := &p.Faults
-	f.Warn, f.Notices, f.States = pick(d, []int{0, 700_000, 1_000_000, 1_000_000}), sometimes(d, 500_000), d.IntN(3) > 0
+	f.Warn, f.Notices, f.States = pick(d, []int{0, 700_000, 1_000_000, 1_000_000}), pick(d, []int{0, 300_000, 600_000, 1_000_000}), d.IntN(3) > 0
 	for i := range p.Pools {
 		p.Pools[i].Rebalance = d.IntN(3) == 0
 	}
@@ -198,10 +198,16 @@ func (b *bus) state(i *ec2fake.Instance, state string) {
 
 // minute lets AWS have something to say.
 func (b *bus) minute() {
-	w, d := b.w, b.dice
-	if !d.in(w.Profile.Faults.Notices) {
-		return
+	if d := b.dice; d.in(b.w.Profile.Faults.Notices) {
+		for range d.upTo(2) {
+			b.say()
+		}
 	}
+}
+
+// say lets AWS say one thing.
+func (b *bus) say() {
+	w, d := b.w, b.dice
 	var alive, young []*ec2fake.Instance
 	for _, i := range w.aws.ec2.Instances() {
 		if i.ShuttingFrom.IsZero() {

@@ -219,7 +219,11 @@ func (c *checks) evicting(by *container, p *item[snapshot.Pod]) {
 	}
 	x, planned := c.relief[r.Claim]
 	if !planned {
-		if since := c.doomed[r.Claim]; now.Sub(since) < lifecycle.ReliefWait-c.slack() {
+		since := c.doomed[r.Claim]
+		if r.DeletingSince.Before(since) {
+			since = r.DeletingSince // its pods were leaving already
+		}
+		if now.Sub(since) < lifecycle.ReliefWait-c.slack() {
 			c.w.broken("ReplacementFirst", "%s evicts pod %s from %s %s after it was doomed and before anybody planned for it", by.proc.name, p.key, p.v.NodeName, now.Sub(since))
 		}
 		return
