@@ -37,6 +37,7 @@ var packages = map[string]class{
 	"lifecycle":    core,
 	"interruption": core,
 	"plan":         core,
+	"doctor":       core,
 
 	"kube":      adapter,
 	"cloud":     adapter,

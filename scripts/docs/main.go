@@ -1,5 +1,5 @@
 // Command docs writes the reference pages that are generated from tables in the
-// code: docs/reasons.md, docs/config.md and docs/metrics.md. Run it at the root of the repository:
+// code: docs/reasons.md, docs/config.md, docs/metrics.md and docs/doctor.md. Run it at the root of the repository:
 //
 //	go run ./scripts/docs
 package main
@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"kerf.sh/kerf/internal/config"
+	"kerf.sh/kerf/internal/doctor"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/telemetry/report"
 )
@@ -20,6 +21,7 @@ func pages() map[string]string {
 		"reasons.md": plan.Markdown(),
 		"config.md":  config.Markdown(),
 		"metrics.md": report.Markdown(),
+		"doctor.md":  doctor.Markdown(),
 	}
 }
 
