@@ -25,6 +25,10 @@ func remembered() *snapshot.Snapshot {
 			{CapacityType: "spot", Until: until, Code: "MaxSpotInstanceCountExceeded"},
 			{CapacityType: "reserved", ReservationID: "cr-1", Until: until, Code: "ReservationCapacityExceeded"},
 		},
+		Setbacks: []snapshot.Setback{
+			{InstanceType: "m5.large", Zone: "z-a", CapacityType: "spot", Interrupted: []time.Time{until.Add(-time.Hour), until.Add(-time.Minute)}, Failures: 2, Failed: until},
+			{CapacityType: "spot", Failures: 1, Failed: until},
+		},
 		Learned: []snapshot.LearnedSize{
 			{InstanceType: "m5.large", ImageID: "ami-1", Shape: "x", Capacity: snapshot.Resources{CPU: 2000}, Allocatable: snapshot.Resources{CPU: 1930, Extended: map[string]int64{"a/b": 1}}},
 			{InstanceType: "m5.large", ImageID: "ami-1", Shape: "y", Allocatable: snapshot.Resources{CPU: 1930}},

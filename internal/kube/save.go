@@ -138,6 +138,8 @@ var savedReaders = map[string]savedReader{
 		func(n *snapshot.Nomination) [2]string { return [2]string{n.Namespace, nominated(n)} }),
 	"shortages": saved("Shortage", func(s *snapshot.Snapshot) *[]snapshot.Shortage { return &s.Shortages },
 		func(v *snapshot.Shortage) [2]string { return [2]string{"", v.Key()} }),
+	"setbacks": saved("Setback", func(s *snapshot.Snapshot) *[]snapshot.Setback { return &s.Setbacks },
+		func(v *snapshot.Setback) [2]string { return [2]string{"", v.Key()} }),
 	"learnedSizes": saved("LearnedSize", func(s *snapshot.Snapshot) *[]snapshot.LearnedSize { return &s.Learned },
 		func(v *snapshot.LearnedSize) [2]string { return [2]string{"", v.Key()} }),
 	"podDisruptionBudgets": saved("PodDisruptionBudget", func(s *snapshot.Snapshot) *[]snapshot.PodDisruptionBudget { return &s.Budgets },

@@ -124,7 +124,7 @@ type Remembered struct {
 // normalized; saved and read, it gives the same plan without the ledger.
 func (m Remembered) Into(s *snapshot.Snapshot) {
 	Remember(s, m.Records, s.Now)
-	s.Shortages = Shortages(m.Health, s.Now)
+	s.Shortages, s.Setbacks = Shortages(m.Health, s.Now), Setbacks(m.Health, s.Now)
 	s.Learned = append(LearnedSizes(m.Learned, s.NodeClasses, s.Now), joinedSizes(m.Records, s.Nodes)...)
 }
 

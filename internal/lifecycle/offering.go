@@ -100,6 +100,27 @@ func (h Health) Forget() time.Time {
 	return end
 }
 
+// Setbacks are what still counts against offers at a time. The snapshot sorts them.
+func Setbacks(health []Health, now time.Time) []snapshot.Setback {
+	var out []snapshot.Setback
+	for i := range health {
+		h := &health[i]
+		s := snapshot.Setback{InstanceType: h.InstanceType, Zone: h.Zone, CapacityType: h.CapacityType, ReservationID: h.ReservationID}
+		for _, at := range h.Interrupted {
+			if now.Sub(at) < interruptionMemory {
+				s.Interrupted = append(s.Interrupted, at.UTC())
+			}
+		}
+		if h.Failures > 0 && now.Sub(h.Failed) < shortageMemory+ShortageMax {
+			s.Failures, s.Failed = h.Failures, h.Failed.UTC()
+		}
+		if s.Share(now) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 // Shortages are the offers that are to be left alone at a time. The snapshot sorts them.
 func Shortages(health []Health, now time.Time) []snapshot.Shortage {
 	var out []snapshot.Shortage

@@ -111,6 +111,14 @@ func TestInto(t *testing.T) {
 	if diff := cmp.Diff([]snapshot.LearnedSize{{InstanceType: "b", ImageID: "ami-1", Shape: "x", Allocatable: snapshot.Resources{CPU: 1}}}, s.Learned); diff != "" {
 		t.Error(diff)
 	}
+	if diff := cmp.Diff([]snapshot.Setback{
+		{InstanceType: "b", Zone: "z-a", CapacityType: "spot", Failures: 1, Failed: now},
+		{InstanceType: "a", Zone: "z-a", CapacityType: "spot", Failures: 1, Failed: now.Add(-ShortageMin)},
+		{InstanceType: "c", Zone: "z-a", CapacityType: "spot", Interrupted: []time.Time{now}},
+		{CapacityType: "reserved", ReservationID: "cr-1", Failures: 1, Failed: now.Add(-time.Minute)},
+	}, s.Setbacks); diff != "" {
+		t.Error(diff)
+	}
 	if len(s.NodeClaims) != 1 || len(s.Nominations) != 1 {
 		t.Errorf("%d claims, %d nominations", len(s.NodeClaims), len(s.Nominations))
 	}

@@ -65,9 +65,10 @@ func (s *solver) options(n *pnode, l *Launch) {
 		}
 	}
 	l.Chosen = all[0]
-	top := NoLimit
+	top, paid := NoLimit, NoLimit
 	if s.ceiling > 0 {
 		top = tm.Offers[l.Chosen].Price * s.ceiling / 1000
+		paid = tm.Offers[l.Chosen].Paid() * s.ceiling / 1000
 	}
 	taken, takenTypes := NewBitset(len(tm.Types)), 0
 	for _, o := range all {
@@ -75,7 +76,7 @@ func (s *solver) options(n *pnode, l *Launch) {
 		if of.Price > top && len(tm.MinValues) == 0 && of.Rank == tm.Offers[l.Chosen].Rank {
 			break
 		}
-		if of.Price > top || (!taken.Has(of.Type) && takenTypes == maxOptionTypes) {
+		if of.Price > top || of.Paid() > paid || (!taken.Has(of.Type) && takenTypes == maxOptionTypes) {
 			continue
 		}
 		if !taken.Has(of.Type) {
@@ -89,7 +90,7 @@ func (s *solver) options(n *pnode, l *Launch) {
 	l.Limited, l.Dear = s.limited(tm, all, l)
 	s.reserveLargest(n, l.Options)
 	for _, o := range l.Options {
-		l.Worst = max(l.Worst, tm.Offers[o].Price)
+		l.Worst = max(l.Worst, tm.Offers[o].Paid())
 	}
 }
 

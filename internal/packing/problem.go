@@ -68,8 +68,14 @@ type Type struct {
 type Offer struct {
 	*Market
 	Type  int   // index in Template.Types
-	Price int64 // micro-dollars per hour: compared and reported
+	Price int64 // micro-dollars per hour, as it is compared
+	// Penalty is the part of Price that nobody pays: an offer that has failed lately
+	// counts as dearer than it is. Bounds and worst options leave it out.
+	Penalty int64
 }
+
+// Paid is what an offer costs.
+func (o *Offer) Paid() int64 { return o.Price - o.Penalty }
 
 // Market is what offers of many types have in common.
 type Market struct {
@@ -135,7 +141,8 @@ type Result struct {
 	Launches []Launch
 	Unplaced []Unplaced
 	Bounds   []Bound
-	// Price is the sum over launches of their chosen offers, CostPerNode left out.
+	// Price is the sum over launches of their chosen offers as they are compared,
+	// CostPerNode left out.
 	Price int64
 	// Exhausted reports that the search stopped at the work budget.
 	Exhausted bool
@@ -153,7 +160,7 @@ type Launch struct {
 	Contents []ClassCount
 	Chosen   int   // offer index in the template
 	Options  []int // offer indices, cheapest first, Chosen among them
-	Worst    int64 // price of the dearest option
+	Worst    int64 // what the dearest option costs
 	// Limited says why there are fewer options than wanted; "" otherwise. Dear reports
 	// that rules and pods would leave enough of them, at higher prices.
 	Limited string

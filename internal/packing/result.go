@@ -38,6 +38,9 @@ func (s *solver) result() *Result {
 		r.Launches = append(r.Launches, l)
 		prev = n
 	}
+	if s.penalized() {
+		r.Bounds = s.paidBounds()
+	}
 	return r
 }
 

@@ -16,6 +16,9 @@ type Memory struct {
 	Nominated int
 	// Shortages are those of offers that a NodePool allows, sorted.
 	Shortages []Shortage
+	// Setbacks are those of offers that a NodePool allows: they count as dearer than they
+	// are when offers are compared. Those that count most come first.
+	Setbacks []Setback
 	// Learned are the types that NodePools allow and whose nodes turned out to have
 	// something else than is computed, by type and class.
 	Learned []LearnedSize
@@ -50,7 +53,7 @@ func (m *Memory) Lines(launches []Launch) []string {
 	default:
 		out = append(out, Count(m.Nominated, "pod")+" wait for the nodes that they were given before")
 	}
-	return append(append(out, m.shortages()...), m.sizes(launches)...)
+	return slices.Concat(out, m.shortages(), m.setbacks(), m.sizes(launches))
 }
 
 // shortages gathers offers that are left alone until one time for one reason.
@@ -84,12 +87,16 @@ func (m *Memory) shortages() []string {
 
 // String names the offers of a shortage: "m5.large spot in z-a", "all spot".
 func (s *Shortage) String() string {
-	parts := []string{s.InstanceType, s.CapacityType, s.ReservationID}
-	if s.InstanceType == "" {
+	return offersName(s.InstanceType, s.Zone, s.CapacityType, s.ReservationID)
+}
+
+func offersName(instanceType, zone, capacityType, reservation string) string {
+	parts := []string{instanceType, capacityType, reservation}
+	if instanceType == "" {
 		parts[0] = "all"
 	}
-	if s.Zone != "" {
-		parts = append(parts, "in "+s.Zone)
+	if zone != "" {
+		parts = append(parts, "in "+zone)
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
@@ -129,6 +136,7 @@ func (m *Memory) sizes(launches []Launch) []string {
 type memoryJSON struct {
 	Nominated int            `json:"nominated"`
 	Shortages []shortageJSON `json:"shortages"`
+	Setbacks  []setbackJSON  `json:"setbacks,omitempty"`
 	Learned   []learnedJSON  `json:"learnedSizes"`
 }
 
@@ -161,6 +169,7 @@ func memoryToJSON(m *Memory) *memoryJSON {
 			out.Until = out.Until.UTC()
 			return out
 		}),
+		Setbacks: setbacksToJSON(m.Setbacks),
 		Learned: each(m.Learned, func(l *LearnedSize) learnedJSON {
 			return learnedJSON{l.InstanceType, l.NodeClass, l.ImageID, quantities(l.Allocatable), quantities(l.Computed)}
 		}),

@@ -115,6 +115,12 @@ func (d *digest) memory(s *snapshot.Snapshot) {
 			d.num(x.Until.Unix())
 		}
 	}
+	for i := range s.Setbacks {
+		if x := &s.Setbacks[i]; x.Share(s.Now) > 0 {
+			d.strs([]string{"setback", x.Key()})
+			d.num(x.Share(s.Now), int64(len(x.Interrupted)), int64(x.Failures), x.Failed.Unix())
+		}
+	}
 }
 
 // digest writes values to a hash in a form that cannot be mistaken: every string

@@ -42,6 +42,20 @@ var memoryWorlds = rapid.Custom(func(t *rapid.T) world {
 		}
 		s.Shortages = append(s.Shortages, x)
 	}
+	for range d.upTo("setbacks", 0, 4) {
+		// Times that halve their share evenly, so that the judge's arithmetic rounds alike.
+		b := snapshot.Setback{InstanceType: typ("setback type"), CapacityType: d.one("setback capacity type", "spot", "on-demand", "")}
+		if d.chance("setback in a zone", 5) {
+			b.Zone = d.one("setback zone", "z-a", "z-b", "z-c")
+		}
+		for range d.upTo("interruptions", 0, 3) {
+			b.Interrupted = append(b.Interrupted, s.Now.Add(-12*time.Hour*time.Duration(d.upTo("half-lives", 0, 5))))
+		}
+		if b.Failures = d.upTo("failures", 0, 6); b.Failures > 0 {
+			b.Failed = s.Now.Add(-time.Hour * time.Duration(d.upTo("failed", 0, 4)))
+		}
+		s.Setbacks = append(s.Setbacks, b)
+	}
 	resolved, err := w.c.Resolve(&s.NodeClasses[0], s.Settings)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +158,16 @@ func TestMemoryMutantsAreCaught(t *testing.T) {
 				s.Shortages[i].Zone = ""
 			}
 		}),
-		"ignores sizes": forget(func(s *snapshot.Snapshot) { s.Learned = nil }),
+		"ignores setbacks": forget(func(s *snapshot.Snapshot) { s.Setbacks = nil }),
+		"never forgets a setback": forget(func(s *snapshot.Snapshot) {
+			s.Setbacks = slices.Clone(s.Setbacks)
+			for i := range s.Setbacks {
+				s.Setbacks[i].Failed = s.Now
+				s.Setbacks[i].Interrupted = slices.Repeat([]time.Time{s.Now}, len(s.Setbacks[i].Interrupted))
+			}
+		}),
+		"does not save setbacks": lose(func(s *snapshot.Snapshot) { s.Setbacks = nil }),
+		"ignores sizes":          forget(func(s *snapshot.Snapshot) { s.Learned = nil }),
 		"takes sizes of another shape": forget(func(s *snapshot.Snapshot) {
 			s.Learned = slices.Clone(s.Learned)
 			for i := range s.Learned {

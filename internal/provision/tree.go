@@ -52,7 +52,7 @@ func (pl *planner) explainPod(ref string) []plan.Line {
 	for i := range pl.out.Launches {
 		l := &pl.out.Launches[i]
 		if _, ok := slices.BinarySearch(l.Pods, ref); ok {
-			return append(lines, pl.explainLaunch(l), pl.heavierPools(class, l.NodePool))
+			return append(lines, pl.explainLaunch(class, l), pl.heavierPools(class, l.NodePool))
 		}
 	}
 	lines = append(lines, line("It stays pending."))
@@ -66,14 +66,35 @@ func (pl *planner) explainPod(ref string) []plan.Line {
 	return append(lines, pl.explainTargets(class)...)
 }
 
-func (pl *planner) explainLaunch(l *plan.Launch) plan.Line {
+func (pl *planner) explainLaunch(class int, l *plan.Launch) plan.Line {
 	out := line("It runs on %s, a new node of NodePool %s with %s.", l.Name, l.NodePool, plan.Count(len(l.Pods), "pod"))
 	c := &l.Chosen
 	out.Children = append(out.Children,
 		line("%s in zone %s as %s for %s per hour, the first of %s.", c.InstanceType, c.Zone, c.CapacityType, plan.Dollars(c.Price), plan.Count(len(l.Options), "option")),
 		line("Its pods ask for %s, daemon pods included; the type gives %s.", requests(l.Requests), requests(l.Allocatable)))
+	out.Children = append(out.Children, pl.explainSetbacks(class, l)...)
 	if l.Limited != "" {
 		out.Children = append(out.Children, line("Few options: %s.", l.Limited))
+	}
+	return out
+}
+
+// explainSetbacks says what is held against the chosen offer, and which cheaper ones were
+// passed over for what is held against them, the nearest few.
+func (pl *planner) explainSetbacks(class int, l *plan.Launch) []plan.Line {
+	const most = 3
+	var out []plan.Line
+	if share := pl.w.Setback(l.NodePool, l.Chosen); share > 0 {
+		out = append(out, line("It counts as %s dearer when offers are compared, and is the best all the same: %s.", plan.Percent(share), pl.out.Memory.Against(l.Chosen)))
+	}
+	passed := pl.w.PassedOver(pl.p, l.NodePool, class, l.Requests, l.Chosen)
+	for i, o := range passed {
+		if i == most {
+			out = append(out, line("%s passed over in the same way.", plan.Count(len(passed)-most, "other offer")))
+			break
+		}
+		out = append(out, line("%s in zone %s as %s costs %s per hour, but counts as %s dearer: %s.", o.InstanceType, o.Zone, o.CapacityType,
+			plan.Dollars(o.Price), plan.Percent(o.Share), pl.out.Memory.Against(o.Offer)))
 	}
 	return out
 }

@@ -202,10 +202,10 @@ func (w *World) shortNote(class int) string {
 // Memory is what of the ledger's memory bears on the plan; nil when nothing does.
 func (w *World) Memory() *plan.Memory {
 	s := w.Snapshot
-	if len(s.Shortages)+len(s.Learned)+w.kept == 0 {
+	if len(s.Shortages)+len(s.Setbacks)+len(s.Learned)+w.kept == 0 {
 		return nil
 	}
-	out := &plan.Memory{Nominated: w.kept}
+	out := &plan.Memory{Nominated: w.kept, Setbacks: w.setbacks()}
 	seen := map[offerName]bool{}
 	hit := map[*snapshot.Shortage]int{}
 	sizes := map[string]bool{}
@@ -239,7 +239,7 @@ func (w *World) Memory() *plan.Memory {
 	slices.SortFunc(out.Learned, func(a, b plan.LearnedSize) int {
 		return cmp.Or(strings.Compare(a.InstanceType, b.InstanceType), strings.Compare(a.NodeClass, b.NodeClass))
 	})
-	if len(out.Shortages)+len(out.Learned)+out.Nominated == 0 {
+	if len(out.Shortages)+len(out.Setbacks)+len(out.Learned)+out.Nominated == 0 {
 		return nil
 	}
 	return out

@@ -119,6 +119,10 @@ func (w *World) packTemplate(t *Template) packing.Template {
 	for o, of := range t.offers {
 		f := &t.u.offers[of]
 		out.Offers[o] = packing.Offer{Market: &markets[f.at], Type: int(t.offerType[o]), Price: f.price}
+		if len(t.u.setback) > 0 {
+			out.Offers[o].Penalty = t.u.penalty(of)
+			out.Offers[o].Price += out.Offers[o].Penalty
+		}
 	}
 	out.MinValues = minValues(pool, t)
 	return out

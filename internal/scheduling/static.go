@@ -155,7 +155,7 @@ func (t *Template) cheapestFirst(named bool) []int {
 	}
 	rank := func(o int) int { return btoi(t.u.offers[t.offers[o]].capacity != catalog.Reserved) }
 	slices.SortStableFunc(out, func(a, b int) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(t.u.offers[t.offers[a]].price, t.u.offers[t.offers[b]].price))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(t.u.compared(t.offers[a]), t.u.compared(t.offers[b])))
 	})
 	return out
 }

@@ -107,7 +107,7 @@ func (k *costs) pricesIn(c *cell) []prices {
 		}
 		bits.Members(func(o int) {
 			i := tm.offerType[o]
-			if v := tm.u.offers[tm.offers[o]].price; p.exact[i] < 0 || v < p.exact[i] {
+			if v := tm.u.compared(tm.offers[o]); p.exact[i] < 0 || v < p.exact[i] {
 				p.exact[i], p.about[i] = v, float64(v)
 			}
 		})

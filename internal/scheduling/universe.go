@@ -23,6 +23,7 @@ type universe struct {
 	cols    map[string]*column
 	byKey   map[string]bool              // labels that some type has
 	short   map[int32]*snapshot.Shortage // offers that are short of capacity
+	setback map[int32]int64              // offers that went wrong lately: how much dearer they count
 }
 
 // offer is a type in a zone as a capacity type.

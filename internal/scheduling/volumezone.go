@@ -136,7 +136,7 @@ func (w *World) anywhere(c *Class) (somewhere, bool) {
 		}
 		weight := w.Pools[t.Pool].Spec.Weight
 		t.match(r).Members(func(o int) {
-			p := t.u.offers[t.offers[o]].price
+			p := t.u.compared(t.offers[o])
 			better := !ok || weight > best.weight || weight == best.weight && p < best.price
 			if better && covers(w.left(t, int(t.offerType[o])), asks) {
 				best, ok = somewhere{weight, p}, true

@@ -207,6 +207,7 @@ func (w *World) universe(class *snapshot.NodeClass) (*universe, error) {
 	w.learn(class, types)
 	u := newUniverse(w.Snapshot, class, types)
 	u.leaveShort(w.Snapshot)
+	u.setBack(w.Snapshot)
 	w.universes[class.Name] = u
 	return u, nil
 }

@@ -234,7 +234,7 @@ func (s *Snapshot) Fork() *Snapshot {
 	out := *s
 	out.Incomplete, out.Remarks = slices.Clone(s.Incomplete), slices.Clone(s.Remarks)
 	out.Nominations, out.Unadmitted = slices.Clone(s.Nominations), slices.Clone(s.Unadmitted)
-	out.Shortages, out.Learned = slices.Clone(s.Shortages), slices.Clone(s.Learned)
+	out.Shortages, out.Setbacks, out.Learned = slices.Clone(s.Shortages), slices.Clone(s.Setbacks), slices.Clone(s.Learned)
 	for _, l := range lists {
 		l.clone(&out)
 	}

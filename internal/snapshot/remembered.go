@@ -34,7 +34,14 @@ func (s *Shortage) Hits(instanceType, zone, capacityType, reservation string) bo
 
 // Key names what is short, whatever EC2 called it and until when.
 func (s *Shortage) Key() string {
-	return strings.Join([]string{orAny(s.InstanceType), orAny(s.Zone), orAny(s.CapacityType), orAny(s.ReservationID)}, "/")
+	return offersKey(s.InstanceType, s.Zone, s.CapacityType, s.ReservationID)
+}
+
+func offersKey(parts ...string) string {
+	for i := range parts {
+		parts[i] = orAny(parts[i])
+	}
+	return strings.Join(parts, "/")
 }
 
 func orAny(s string) string {
@@ -70,6 +77,11 @@ func (s *Snapshot) normalizeRemembered() {
 		return cmp.Or(strings.Compare(a.Key(), b.Key()), b.Until.Compare(a.Until), strings.Compare(a.Code, b.Code))
 	})
 	s.Shortages = slices.CompactFunc(s.Shortages, func(a, b Shortage) bool { return a.Key() == b.Key() })
+	slices.SortFunc(s.Setbacks, func(a, b Setback) int {
+		return cmp.Or(strings.Compare(a.Key(), b.Key()), cmp.Compare(len(b.Interrupted), len(a.Interrupted)),
+			slices.CompareFunc(b.Interrupted, a.Interrupted, time.Time.Compare), b.Failed.Compare(a.Failed), cmp.Compare(b.Failures, a.Failures))
+	})
+	s.Setbacks = slices.CompactFunc(s.Setbacks, func(a, b Setback) bool { return a.Key() == b.Key() })
 	if len(s.Learned) > 1 {
 		normalize(s.Learned, func(l *LearnedSize) id { return id{name: l.Key()} })
 		slices.SortStableFunc(s.Learned, func(a, b LearnedSize) int {

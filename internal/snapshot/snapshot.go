@@ -45,8 +45,9 @@ type Snapshot struct {
 	// Nominations are what the ledger remembers; objects carry their own in
 	// Pod.NominatedNode.
 	Nominations []Nomination `json:"nominations,omitempty"`
-	// Shortages and Learned are what the ledger remembers of offers and of types.
+	// Shortages, Setbacks and Learned are what the ledger remembers of offers and of types.
 	Shortages []Shortage    `json:"shortages,omitempty"`
+	Setbacks  []Setback     `json:"setbacks,omitempty"`
 	Learned   []LearnedSize `json:"learnedSizes,omitempty"`
 }
 

@@ -151,8 +151,8 @@ func undercut(p *packing.Problem, b *packing.Bound, t int, classes []int, launch
 				worth += v * float64(have)
 			}
 		}
-		if worth > float64(offer.Price)*(1+1e-6) {
-			bad = append(bad, fmt.Sprintf("template %d offer %d (%s) costs %d, the duals say it holds %g", t, o, tm.Types[offer.Type].Name, offer.Price, worth))
+		if worth > float64(offer.Paid())*(1+1e-6) {
+			bad = append(bad, fmt.Sprintf("template %d offer %d (%s) costs %d, the duals say it holds %g", t, o, tm.Types[offer.Type].Name, offer.Paid(), worth))
 		}
 	}
 	return bad
@@ -217,8 +217,8 @@ func groupProof(p *packing.Problem, b *packing.Bound, classes []int, launched []
 				}
 				worth += highest * float64(have)
 			}
-			if worth > float64(offer.Price)*(1+1e-6) {
-				bad = append(bad, fmt.Sprintf("template %d offer %d (%s) costs %d, the groups' duals say it holds %g", t, o, tm.Types[offer.Type].Name, offer.Price, worth))
+			if worth > float64(offer.Paid())*(1+1e-6) {
+				bad = append(bad, fmt.Sprintf("template %d offer %d (%s) costs %d, the groups' duals say it holds %g", t, o, tm.Types[offer.Type].Name, offer.Paid(), worth))
 			}
 		}
 	}

@@ -30,8 +30,8 @@ func contentsProof(p *packing.Problem, b *packing.Bound, classes []int, launched
 		for o, offer := range tm.Offers {
 			left := append([]int64(nil), tm.Types[offer.Type].Alloc...)
 			held := make([]int64, len(p.Classes))
-			if worth := richest(p, classes, launched, price, t, o, left, held); worth > float64(offer.Price)*(1+1e-6) {
-				bad = append(bad, fmt.Sprintf("template %d offer %d (%s) costs %d, the prices say it can hold %g", t, o, tm.Types[offer.Type].Name, offer.Price, worth))
+			if worth := richest(p, classes, launched, price, t, o, left, held); worth > float64(offer.Paid())*(1+1e-6) {
+				bad = append(bad, fmt.Sprintf("template %d offer %d (%s) costs %d, the prices say it can hold %g", t, o, tm.Types[offer.Type].Name, offer.Paid(), worth))
 			}
 		}
 	}

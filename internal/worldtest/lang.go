@@ -65,6 +65,7 @@ type World struct {
 	// What follows is in no manifest: the ledger has it.
 	nominations []snapshot.Nomination
 	shortages   []snapshot.Shortage
+	setbacks    []snapshot.Setback
 	learned     []sizeLine
 	classes     map[string]bool
 	pools       map[string]bool

@@ -163,7 +163,7 @@ func (j *judge) chosen(l *plan.Launch, sup *Supply, pods []*snapshot.Pod) {
 			continue
 		}
 		j.fail("launch %s: chosen is %s %s %s at %d, but %s %s %s at %d holds the same pods", l.Name,
-			sup.Type, sup.Zone, sup.Capacity, sup.Price, o.Type, o.Zone, o.Capacity, o.Price)
+			sup.Type, sup.Zone, sup.Capacity, sup.Counts, o.Type, o.Zone, o.Capacity, o.Counts)
 		break
 	}
 	if sup.Exotic {

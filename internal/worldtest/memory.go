@@ -2,7 +2,9 @@ package worldtest
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,28 +25,63 @@ type sizeLine struct {
 //
 //	shortage type=m5.large,m5.xlarge zone=z-a,z-b captype=spot until=12:03 code=...
 //	     every combination; what is left out stands for whichever; reservation=cr-1
+//	setback type=m5.large zone=z-a captype=spot interrupted=11:00,11:30 failures=2 failed=11:55
+//	     as shortage; times are those of the day
 //	learned m5.large mem=6Gi cpu=1930m pods=29 all-mem=7Gi image=ami-amd64 class=default
 //	     what pods can have of a node, and with all- what there is; other=1: another shape
 func (w *World) addMemory(l *opts) (bool, error) {
 	switch l.kind {
 	case "shortage":
 		return true, w.addShortage(l)
+	case "setback":
+		return true, w.addSetback(l)
 	case "learned":
 		return true, w.addLearned(l)
 	}
 	return false, nil
 }
 
-func (w *World) addShortage(l *opts) error {
-	text := l.or("until", "12:03")
+// ofDay is a time of the day of the clock.
+func ofDay(option, text string) (time.Time, error) {
 	if strings.Count(text, ":") == 1 {
 		text += ":00"
 	}
 	at, err := time.Parse(time.TimeOnly, text)
 	if err != nil {
-		return fmt.Errorf("option until: %w", err)
+		return at, fmt.Errorf("option %s: %w", option, err)
 	}
-	until := time.Date(Clock.Year(), Clock.Month(), Clock.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
+	return time.Date(Clock.Year(), Clock.Month(), Clock.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC), nil
+}
+
+func (w *World) addSetback(l *opts) error {
+	b := snapshot.Setback{InstanceType: l.get("type"), Zone: l.get("zone"), CapacityType: l.get("captype"), ReservationID: l.get("reservation")}
+	for _, text := range l.list("interrupted") {
+		at, err := ofDay("interrupted", text)
+		if err != nil {
+			return err
+		}
+		b.Interrupted = append(b.Interrupted, at)
+	}
+	if l.has("failures") {
+		n, err := strconv.Atoi(l.get("failures"))
+		if err != nil {
+			return fmt.Errorf("option failures: %w", err)
+		}
+		at, err := ofDay("failed", l.or("failed", "11:55"))
+		if err != nil {
+			return err
+		}
+		b.Failures, b.Failed = n, at
+	}
+	w.setbacks = append(w.setbacks, b)
+	return nil
+}
+
+func (w *World) addShortage(l *opts) error {
+	until, err := ofDay("until", l.or("until", "12:03"))
+	if err != nil {
+		return err
+	}
 	orAny := func(key string) []string {
 		if list := l.list(key); list != nil {
 			return list
@@ -87,11 +124,12 @@ func (w *World) addLearned(l *opts) error {
 
 // remember puts what the lines say that the ledger remembers into a snapshot.
 func (w *World) remember(s *snapshot.Snapshot) error {
-	if len(w.nominations)+len(w.shortages)+len(w.learned) == 0 {
+	if len(w.nominations)+len(w.shortages)+len(w.setbacks)+len(w.learned) == 0 {
 		return nil
 	}
 	s.Nominations = append(s.Nominations, w.nominations...)
 	s.Shortages = append(s.Shortages, w.shortages...)
+	s.Setbacks = append(s.Setbacks, w.setbacks...)
 	for _, l := range w.learned {
 		size := l.size
 		if size.Shape == "" {
@@ -120,6 +158,35 @@ func shortNow(s *snapshot.Snapshot, typ string, o *catalog.Offering) bool {
 		}
 	}
 	return false
+}
+
+// setBack is the price of a supply as a plan compares it: more by a share of it for every
+// notice and failed launch, half of which is forgotten after 12 hours or one.
+func setBack(s *snapshot.Snapshot, sup *Supply) int64 {
+	half := func(share float64, age, life time.Duration) float64 {
+		for ; age >= life; age -= life {
+			share /= 2
+		}
+		return share * (1 - float64(max(age, 0))/float64(life)/2)
+	}
+	total := 0.0
+	for _, b := range s.Setbacks {
+		if b.InstanceType != "" && b.InstanceType != sup.Type || b.Zone != "" && b.Zone != sup.Zone ||
+			b.CapacityType != "" && b.CapacityType != sup.Capacity || b.ReservationID != "" && b.ReservationID != sup.Reservation {
+			continue
+		}
+		share := 0.0
+		for _, at := range b.Interrupted {
+			share += half(0.15, s.Now.Sub(at), 12*time.Hour)
+		}
+		if b.Failures > 0 {
+			share += half(0.1*float64(min(b.Failures, 4)), s.Now.Sub(b.Failed), time.Hour)
+		}
+		if share >= 0.01 {
+			total += min(share, 1)
+		}
+	}
+	return sup.Price + int64(math.Floor(float64(sup.Price)*min(total, 1)+1e-6))
 }
 
 // relearn puts sizes that nodes of a class turned out to have into its types.

@@ -152,7 +152,7 @@ func (j *judge) weights() {
 		if chosen == nil {
 			continue
 		}
-		if least := j.hosts(own, owners, false, j.alike(&l, chosen, owners)); least != nil && least.Price < l.Chosen.Price && j.withinLimit(least, chosen) {
+		if least := j.hosts(own, owners, false, j.alike(&l, chosen, owners)); least != nil && least.Counts < chosen.Counts && j.withinLimit(least, chosen) {
 			j.fail("launch %s costs %d, its own pods need only %s at %d: enlarged for pods of a heavier NodePool",
 				l.Name, l.Chosen.Price, least.Type, least.Price)
 		}

@@ -18,7 +18,8 @@ type Supply struct {
 	Zone     string
 	Capacity string
 	Price    int64
-	Rank     int // 0 reserved, 1 everything else
+	Counts   int64 // the price as offers are compared: what went wrong lately makes it more
+	Rank     int   // 0 reserved, 1 everything else
 	// Reservation and how many instances it has left, of reserved supplies.
 	Reservation string
 	Left        int64
@@ -33,7 +34,7 @@ type Supply struct {
 
 // before orders supplies as a plan must choose among them.
 func (a *Supply) before(b *Supply) int {
-	return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Price, b.Price), cmp.Compare(a.Type, b.Type),
+	return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Counts, b.Counts), cmp.Compare(a.Type, b.Type),
 		cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Capacity, b.Capacity))
 }
 
@@ -93,6 +94,7 @@ func views(s *snapshot.Snapshot, c *catalog.Catalog) map[string]*poolView {
 			if price, ok := change.price[offerID{p.Name, sup.Type, sup.Zone, sup.Capacity, sup.Reservation}]; ok {
 				sup.Price = price
 			}
+			sup.Counts = setBack(s, sup)
 			for name, n := range change.extra[[2]string{p.Name, sup.Type}] {
 				sup.Size, sup.Alloc = sup.Size.With(name, n), sup.Alloc.With(name, n)
 			}
