@@ -6,66 +6,113 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"kerf.sh/kerf/internal/kube/api"
 	"kerf.sh/kerf/internal/lifecycle"
 )
 
-// drain has the pods of nodes that are to go leave, as lifecycle.PlanDrain says. What a
-// budget refuses is asked for again at the next look; looks come less often the longer they
-// are in vain.
+// draining is a node whose pods are to leave now.
+type draining struct {
+	r    *lifecycle.Record
+	plan lifecycle.Drain
+	errs []error // of the evictions of the plan
+}
+
+// drain has the pods of nodes that are to go leave, as lifecycle.PlanDrain says: those of
+// all nodes beside one another, the ones with the least time first. What a budget refuses is
+// asked for again at the next look; looks come less often the longer they are in vain.
 func (h *Lifecycle) drain(ctx context.Context, records, all []lifecycle.Record, look *look, rep *LifecycleReport) {
-	others := map[string]lifecycle.Record{}
+	others := make(map[string]lifecycle.Record, len(all))
 	for _, r := range all {
 		others[r.Claim] = r
 	}
+	// Looking may have taken a while, and a pod's grace is counted from now.
+	now := h.Now()
+	var nodes []draining
 	for i := range records {
 		r := &records[i]
 		x := look.left[r.Claim]
 		if r.Phase != lifecycle.Draining || x == nil || len(x.held) == 0 {
 			continue
 		}
-		if !h.enough(ctx) {
-			rep.Left++
-			continue
-		}
-		if ok, why := r.Relieved(others, x.held, look.now); !ok {
+		if ok, why := r.Relieved(others, x.held, now); !ok {
 			h.blocked(ctx, r, []string{why}, rep)
 			continue
 		}
-		h.evict(ctx, r, lifecycle.PlanDrain(x.held, r.Deadline, look.now), rep)
+		nodes = append(nodes, draining{r: r, plan: lifecycle.PlanDrain(x.held, r.Deadline, now)})
+	}
+	slices.SortStableFunc(nodes, func(a, b draining) int { return compareDeadlines(a.r.Deadline, b.r.Deadline) })
+	h.evict(ctx, nodes, rep)
+	for i := range nodes {
+		h.evicted(ctx, &nodes[i], rep)
 	}
 }
 
-// evict asks for the evictions of a drain.
-func (h *Lifecycle) evict(ctx context.Context, r *lifecycle.Record, d lifecycle.Drain, rep *LifecycleReport) {
-	errs := make([]error, len(d.Evictions))
-	h.each(len(d.Evictions), func(i int) {
-		e := &d.Evictions[i]
-		name := api.PodName{Namespace: e.Pod.Namespace, Name: e.Pod.Name, UID: e.Pod.UID}
-		if e.Force {
-			_, errs[i] = h.Cluster.DeletePod(ctx, name, e.Grace)
-			return
+// compareDeadlines orders the earlier one first, and none last.
+func compareDeadlines(a, b time.Time) int {
+	switch {
+	case a.IsZero() && !b.IsZero():
+		return 1
+	case b.IsZero() && !a.IsZero():
+		return -1
+	}
+	return a.Compare(b)
+}
+
+// errLeft is that there was no time for an eviction.
+var errLeft = errors.New("no time is left in this run")
+
+// evict asks for the evictions of drains.
+func (h *Lifecycle) evict(ctx context.Context, nodes []draining, rep *LifecycleReport) {
+	type one struct{ node, eviction int }
+	var list []one
+	for i := range nodes {
+		nodes[i].errs = make([]error, len(nodes[i].plan.Evictions))
+		for k := range nodes[i].errs {
+			list = append(list, one{i, k})
 		}
-		_, errs[i] = h.Cluster.Evict(ctx, name, e.Grace)
+	}
+	h.each(len(list), func(n int) {
+		e := &nodes[list[n].node].plan.Evictions[list[n].eviction]
+		err := &nodes[list[n].node].errs[list[n].eviction]
+		name := api.PodName{Namespace: e.Pod.Namespace, Name: e.Pod.Name, UID: e.Pod.UID}
+		switch {
+		case !h.enough(ctx):
+			*err = errLeft
+		case e.Force:
+			_, *err = h.Cluster.DeletePod(ctx, name, e.Grace)
+		default:
+			_, *err = h.Cluster.Evict(ctx, name, e.Grace)
+		}
 	})
+	for i := range nodes {
+		if slices.Contains(nodes[i].errs, errLeft) {
+			rep.Left++
+		}
+	}
+}
+
+// evicted says what came of the evictions of one node.
+func (h *Lifecycle) evicted(ctx context.Context, n *draining, rep *LifecycleReport) {
 	var why []string
-	for i, err := range errs {
+	for i, err := range n.errs {
+		e := &n.plan.Evictions[i]
 		switch {
 		case err == nil:
-			if e := &d.Evictions[i]; e.Force {
-				h.emit(ctx, r, lifecycle.Remark{Reason: "Disrupted", Message: fmt.Sprintf("pod %s/%s ends by force: %s", e.Pod.Namespace, e.Pod.Name, e.Why)}, rep)
+			if e.Force {
+				h.emit(ctx, n.r, lifecycle.Remark{Reason: "Disrupted", Message: fmt.Sprintf("pod %s/%s ends by force: %s", e.Pod.Namespace, e.Pod.Name, e.Why)}, rep)
 			}
 		case errors.Is(err, api.ErrBlocked):
 			why = append(why, err.Error())
-		default:
-			rep.Problems = append(rep.Problems, fmt.Sprintf("nodeclaim %s: %v", r.Claim, err))
+		case !errors.Is(err, errLeft):
+			rep.Problems = append(rep.Problems, fmt.Sprintf("nodeclaim %s: %v", n.r.Claim, err))
 		}
 	}
-	for _, p := range d.Held {
+	for _, p := range n.plan.Held {
 		why = append(why, fmt.Sprintf("pod %s/%s says do-not-disrupt", p.Namespace, p.Name))
 	}
-	h.blocked(ctx, r, why, rep)
+	h.blocked(ctx, n.r, why, rep)
 }
 
 // blocked says what a drain waits for, where people look: one Event at the NodeClaim.

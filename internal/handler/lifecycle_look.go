@@ -271,32 +271,42 @@ func (l *look) took(r *lifecycle.Record, n snapshot.Node, err error) {
 func (l *look) readLeaving(ctx context.Context, records []lifecycle.Record) {
 	staying := map[string]map[string]bool{} // claims of the pods that stay, by node
 	empty := map[string]*leaving{}
+	type place struct {
+		node string
+		of   *leaving
+		pods []snapshot.Pod
+		err  error
+	}
+	var places []place
+	var drains []*leaving
 	for i := range records {
 		r := &records[i]
-		if r.Phase != lifecycle.Draining {
-			continue
-		}
-		nodes := l.byInstance[r.Instance.ID]
-		if len(nodes) == 0 {
+		if r.Phase != lifecycle.Draining || len(l.byInstance[r.Instance.ID]) == 0 {
 			continue
 		}
 		out := &leaving{whole: true}
 		l.left[r.Claim] = out
-		for _, n := range nodes {
-			pods, err := l.h.Cluster.PodsOn(ctx, n.Name)
-			if err != nil {
-				l.fails("list pods of node "+n.Name, err)
-				out.whole = false
-				continue
-			}
-			staying[n.Name] = out.sort(pods, l.now)
-			empty[n.Name] = out
+		drains = append(drains, out)
+		for _, n := range l.byInstance[r.Instance.ID] {
+			places = append(places, place{node: n.Name, of: out})
 		}
+	}
+	l.h.each(len(places), func(i int) { places[i].pods, places[i].err = l.h.Cluster.PodsOn(ctx, places[i].node) })
+	for i := range places {
+		p := &places[i]
+		if p.err != nil {
+			l.fails("list pods of node "+p.node, p.err)
+			p.of.whole = false
+			continue
+		}
+		staying[p.node] = p.of.sort(p.pods, l.now)
+	}
+	for _, out := range drains {
 		slices.Sort(out.pods)
-		if len(out.pods) > 0 || !out.whole {
-			for _, n := range nodes {
-				delete(empty, n.Name) // its volumes do not matter yet
-			}
+	}
+	for i := range places {
+		if p := &places[i]; len(p.of.pods) == 0 && p.of.whole { // before that its volumes do not matter
+			empty[p.node] = p.of
 		}
 	}
 	if len(empty) == 0 {

@@ -15,6 +15,9 @@ type container struct {
 	proc *proc
 	// skew is how far its clock is off.
 	skew time.Duration
+	// beside is how many calls go on at a time: they still happen one after the other, each
+	// in its share of the time.
+	beside int
 	// asked counts the requests of the invocation by service and what they ask.
 	asked map[string]int
 	tick  lifecycle.Tick
@@ -31,4 +34,12 @@ func (c *container) count(s *service, b *bound) {
 		c.asked[s.name]++
 		c.asked[s.name+"."+b.Op]++
 	}
+}
+
+// together makes calls beside one another.
+func (c *container) together(n int, do func()) {
+	was := c.beside
+	c.beside = n
+	defer func() { c.beside = was }()
+	do()
 }

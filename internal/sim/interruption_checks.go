@@ -27,9 +27,10 @@ type noticeChecks struct {
 	left map[string]time.Time
 }
 
+// relief is what a plan had, with when there was the first one for the node.
 type relief struct {
-	at     time.Time
-	claims []string
+	first, at time.Time
+	claims    []string
 }
 
 func newNoticeChecks() noticeChecks {
@@ -134,7 +135,11 @@ func (c *checks) dooming(by *container, was, r lifecycle.Record) {
 		c.doomed[r.Claim] = c.w.now()
 	}
 	if x := r.Relief; x != nil && (was.Relief == nil || !slices.Equal(x.Claims, was.Relief.Claims) || !x.At.Equal(was.Relief.At)) && by.f.name == "sweep" {
-		c.relief[r.Claim] = relief{c.w.now(), x.Claims}
+		first := c.relief[r.Claim].first
+		if first.IsZero() {
+			first = c.w.now()
+		}
+		c.relief[r.Claim] = relief{first, c.w.now(), x.Claims}
 	}
 }
 

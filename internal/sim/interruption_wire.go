@@ -45,8 +45,8 @@ func (g *gathered) flush(ctx context.Context) error {
 	return g.to.Send(ctx, g.held...)
 }
 
-// interruptionBegin is the function interruption, but for handling a batch at a time: here
-// one message goes after the other.
+// interruptionBegin is the function interruption. In a wide world the messages of a batch go
+// beside one another, in others one after the other.
 func (p *parts) interruptionBegin() func(context.Context, json.RawMessage) (any, error) {
 	mail := &sqsClient{c: p.c, s: p.mail}
 	notices, dead := queue.New(mail, "notices"), queue.New(mail, "dead")
@@ -61,7 +61,12 @@ func (p *parts) interruptionBegin() func(context.Context, json.RawMessage) (any,
 		}
 		out := p.consumer(notices, queue.Backoff(2*time.Second, 5*time.Second)).Each(ctx, event, func(ctx context.Context, m queue.Message) error {
 			p.message = m.ID
-			err := h.Handle(ctx, m.Body)
+			err := error(nil)
+			beside := 1
+			if p.w.Profile.Wide {
+				beside = len(event.Records)
+			}
+			p.c.together(beside, func() { err = h.Handle(ctx, m.Body) })
 			if errors.Is(err, lifecycle.ErrDrop) && m.Body != "" {
 				if derr := dead.Send(ctx, lifecycle.Outgoing{Body: m.Body}); derr != nil {
 					return fmt.Errorf("put the message aside: %w", derr)

@@ -176,7 +176,7 @@ func call[T any](ctx context.Context, c *container, s *service, b bound, effect 
 	if t.what == crashBefore {
 		p.die()
 	}
-	half := s.dice.between(s.least, s.most) / 2
+	half := s.dice.between(s.least, s.most) / 2 / time.Duration(max(c.beside, 1))
 	p.yield(half)
 	if t.what == freezeBefore {
 		p.freeze(t.wait)

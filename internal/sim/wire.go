@@ -61,8 +61,12 @@ func (w *World) wire(m *Mutant) {
 		w.lambdas[name] = f
 		return f
 	}
+	concurrent := 2
+	if w.Profile.Wide {
+		concurrent = 10
+	}
 	sweep := function("sweep", 3*time.Minute, 2, (*parts).sweep)
-	work := function("lifecycle", time.Minute, 2, (*parts).lifecycleBegin)
+	work := function("lifecycle", time.Minute, concurrent, (*parts).lifecycleBegin)
 	function("catalog", 2*time.Minute, 2, (*parts).catalogBegin)
 	w.noticing(function("interruption", 20*time.Second, 5, (*parts).interruptionBegin))
 	w.queues["ticks"] = &mailbox{w: w, name: "ticks", visibility: 3*time.Minute + 10*time.Second, retention: 2 * time.Minute, batch: 1, to: sweep, dice: newDice(w.Seed, "ticks")}
@@ -107,6 +111,18 @@ func (p *parts) make() {
 	p.executor = &execute.Executor{Cloud: p.cloud, Cluster: p.cluster, Node: nodeCluster, Region: region, Now: c.now}
 	p.lifecycle = p.newLifecycle()
 	p.executor.Begun = p.lifecycle.Kick
+	if w.Profile.Wide {
+		p.executor.Each, p.lifecycle.Each = p.each, p.each
+	}
+}
+
+// each is as package app has it.
+func (p *parts) each(n int, f func(i int)) {
+	p.c.together(min(n, 8), func() {
+		for i := range n {
+			f(i)
+		}
+	})
 }
 
 // nodeCluster is what nodes know of the cluster.
