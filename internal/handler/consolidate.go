@@ -93,9 +93,7 @@ func (h *Consolidation) Handle(ctx context.Context) (*ConsolidationReport, error
 		return rep, err
 	}
 	err = h.pass(ctx, &lease, rep)
-	if _, rerr := h.Sweep.Memory.Release(ctx, lease, lease.Slot); rerr != nil {
-		rep.warn(ignoreLost(rerr))
-	}
+	rep.warn(h.Sweep.letGo(ctx, lease, lease.Slot, false))
 	if ignoreLost(err) == nil && err != nil {
 		rep.Outcome, rep.Detail = "Busy", err.Error()
 		return rep, nil

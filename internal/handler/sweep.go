@@ -159,17 +159,14 @@ func (h *Sweep) sweep(ctx context.Context, slot int64, kind lifecycle.TickKind) 
 	}
 	if slot != 0 && lease.Slot >= slot {
 		rep.Outcome = "Done"
-		_, err := h.Memory.Release(ctx, lease, lease.Slot)
-		return rep, ignoreLost(err)
+		return rep, h.letGo(ctx, lease, lease.Slot, false)
 	}
 	for {
 		rep.Passes++
 		again, err := h.pass(ctx, &lease, hopeless, rep)
 		if err != nil {
 			// Whoever holds the lease now goes on; otherwise it is free for the next tick.
-			if _, rerr := h.Memory.Release(ctx, lease, lease.Slot); rerr != nil {
-				rep.warn(ignoreLost(rerr))
-			}
+			rep.warn(h.letGo(ctx, lease, lease.Slot, false))
 			if errors.Is(err, lifecycle.ErrLostLease) || errors.Is(err, lifecycle.ErrRecovery) {
 				rep.Outcome, rep.Detail = "Busy", err.Error()
 				return rep, nil
@@ -185,10 +182,38 @@ func (h *Sweep) sweep(ctx context.Context, slot int64, kind lifecycle.TickKind) 
 			return rep, ignoreLost(err)
 		}
 		if rep.Passes >= maxPasses || !enough(ctx, h.Now()) {
-			_, err := h.Memory.Release(ctx, lease, slot)
-			return rep, ignoreLost(err)
+			return rep, h.letGo(ctx, lease, slot, true)
 		}
 	}
+}
+
+// letGo releases the lease although others ask for another round. In a storm somebody does
+// all the time, and a lease that is kept by nobody would keep everybody from planning. Who
+// asked, now or before, gets a sweep of its own.
+func (h *Sweep) letGo(ctx context.Context, lease lifecycle.Lease, slot int64, asked bool) error {
+	const tries = 10
+	kept := fmt.Errorf("the lease is kept until %s: somebody asked for another round at each of %d tries to let it go", lease.Expires.UTC().Format(time.TimeOnly), tries)
+	for range tries {
+		again, err := h.Memory.Release(ctx, lease, slot)
+		if err != nil || !again {
+			kept = ignoreLost(err)
+			break
+		}
+		asked = true
+	}
+	if asked && h.Ticks != nil {
+		return errors.Join(kept, h.goOn(ctx))
+	}
+	return kept
+}
+
+// goOn asks for another sweep, at once.
+func (h *Sweep) goOn(ctx context.Context) error {
+	body, err := lifecycle.Tick{Kind: lifecycle.TickUrgent, Sent: h.Now()}.Encode()
+	if err != nil {
+		return err
+	}
+	return h.Ticks.Send(ctx, lifecycle.Outgoing{Body: body})
 }
 
 // enough reports whether there is time for another pass.

@@ -25,6 +25,9 @@ type noticeChecks struct {
 	caught map[string]int
 	// left is when the first pod of a doomed node was told to leave, by claim.
 	left map[string]time.Time
+	// madeFor are the pods that a node was made for, by claim and UID: nodes of a kind
+	// exchange theirs later.
+	madeFor map[string]map[string]bool
 }
 
 // relief is what a plan had, with when there was the first one for the node.
@@ -35,7 +38,7 @@ type relief struct {
 
 func newNoticeChecks() noticeChecks {
 	return noticeChecks{heard: map[string][]handler.InterruptionReport{}, doomed: map[string]time.Time{}, handled: map[string]string{}, relief: map[string]relief{},
-		caught: map[string]int{}, left: map[string]time.Time{}}
+		caught: map[string]int{}, left: map[string]time.Time{}, madeFor: map[string]map[string]bool{}}
 }
 
 // slack is how much later or earlier than the truth a clock may be.
@@ -294,15 +297,17 @@ func (c *checks) twice(r *lifecycle.Record) {
 		return
 	}
 	now := c.w.now()
+	c.madeFor[r.Claim] = map[string]bool{}
 	for i := range r.Nominated {
 		p := &r.Nominated[i]
+		c.madeFor[r.Claim][p.UID] = true
 		for _, claim := range slices.Sorted(maps.Keys(c.records)) {
 			o := c.records[claim]
 			if claim == r.Claim || !o.Phase.Live() || !o.Phase.Before(lifecycle.Registered) || o.Doomed != nil || len(c.w.cluster.nodesOf(o.Instance.ID)) > 0 || c.unwanted(&o) {
 				continue
 			}
 			for _, q := range o.Nominated {
-				if q.UID == p.UID && now.Add(c.slack()).Before(o.NominatedUntil(q)) {
+				if q.UID == p.UID && c.madeFor[claim][q.UID] && now.Add(c.slack()).Before(o.NominatedUntil(q)) {
 					c.w.broken("MadeTwice", "%s is made for pod %s, and so is %s, which is %s since %s", r.Claim, p.Name, claim, o.Phase, now.Sub(o.Created))
 				}
 			}
