@@ -150,6 +150,7 @@ func (s *step) drain() {
 		return
 	}
 	s.enter(Terminating)
+	s.terminate() // at once: what was just seen is what it rests on
 }
 
 // terminate ends the instance, then lets go of Node and NodeClaim, then closes the record.

@@ -142,7 +142,7 @@ func TestLife(t *testing.T) {
 	expect(t, s.Record.Advance(whole(Observation{Object: o, Instance: running(), Nodes: []Node{n}, Volumes: 1}), at(3*time.Hour)), Draining, "AwaitingVolumeDetachment")
 	expect(t, s.Record.Advance(whole(Observation{Object: o, Instance: running(), Nodes: []Node{n}}), at(2*time.Hour+4*time.Second)), Draining, ReasonDeleted)
 	s = s.Record.Advance(whole(Observation{Object: o, Instance: running(), Nodes: []Node{n}}), at(3*time.Hour))
-	expect(t, s, Terminating, ReasonDeleted)
+	expect(t, s, Terminating, ReasonDeleted, "Terminate")
 	s = s.Record.Advance(whole(Observation{Object: o, Instance: running(), Nodes: []Node{n}}), at(3*time.Hour))
 	expect(t, s, Terminating, ReasonDeleted, "Terminate")
 	shutting := &InstanceSeen{ID: "i-1", State: "shutting-down"}
@@ -299,7 +299,7 @@ func TestDeadlines(t *testing.T) {
 		t.Error("ended before its deadline")
 	}
 	s = drained.Advance(stuck, at(2*time.Hour))
-	expect(t, s, Terminating, "TerminationGracePeriodElapsed", "PatchNode")
+	expect(t, s, Terminating, "TerminationGracePeriodElapsed", "PatchNode", "Terminate")
 	o.Annotations = map[string]string{AnnotationEnd: at(90 * time.Minute).Format(time.RFC3339)}
 	if s := drained.Advance(stuck, at(80*time.Minute)); !s.Record.Deadline.Equal(at(90 * time.Minute)) {
 		t.Errorf("deadline %s", s.Record.Deadline)
