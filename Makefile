@@ -214,6 +214,14 @@ deploy: build check-node check-cluster ## deploy to an EKS cluster: make deploy 
 destroy: check-node check-cluster ## remove the stack (AWS credentials needed)
 	npx --yes $(CDK_CLI) destroy $(CDK_CONTEXT)
 
+.PHONY: doctor
+doctor: $(if $(findstring --context,$(ARGS)),,check-cluster) $(BUILD)/host/plan ## why pods get no nodes: make doctor CLUSTER=name [ARGS="--context NAME -o json"]; reads only
+	@$(BUILD)/host/plan --doctor $(if $(CLUSTER),--cluster '$(CLUSTER)') $(ARGS)
+
+.PHONY: logs
+logs: check-cluster ## what a deployed function said lately: make logs CLUSTER=name [FN=sweep SINCE=15m] (AWS CLI needed)
+	@scripts/cdk/logs.sh '$(CLUSTER)' '$(or $(FN),sweep)' '$(or $(SINCE),15m)'
+
 .PHONY: invoke
 invoke: ## call a deployed function: make invoke CLUSTER=name [FN=plan] EVENT=events/plan/text.json (AWS CLI needed)
 	@scripts/cdk/invoke.sh '$(CLUSTER)' '$(or $(FN),plan)' '$(EVENT)'

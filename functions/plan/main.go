@@ -1,5 +1,6 @@
-// Command plan answers what Kerf would launch, at what price, and why: as a Lambda
-// function where the Lambda runtime is present, else as a command-line program.
+// Command plan answers what Kerf would launch, at what price, and why, and with --doctor what is
+// in the way of a pending pod: as a Lambda function where the Lambda runtime is present, else as
+// a command-line program.
 package main
 
 import (
@@ -9,14 +10,21 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"kerf.sh/kerf/internal/app"
+	"kerf.sh/kerf/internal/app/examine"
 )
 
 func main() {
 	defer app.Recover(os.Stderr, os.Exit)
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") == "" {
+		if examine.Wanted(os.Args[1:]) {
+			os.Exit(examine.Main(os.Args[1:], os.Stdout, os.Stderr))
+		}
 		os.Exit(app.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 	}
 	h, err := app.PlanFunction(os.Environ())
+	if err == nil {
+		h.Doctor, err = examine.Function(os.Environ())
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

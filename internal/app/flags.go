@@ -26,6 +26,7 @@ that is from the least possible, and why a pod cannot run. It changes nothing.
   plan -f cluster/ -f pods.yaml --explain pod/shop/web-1
   plan --context prod
   plan -f cluster/ -o html > plan.html
+  plan --doctor --cluster prod        why pods get no nodes (plan --doctor -h)
 
 What to plan on
   -f FILE|DIR|-        Kubernetes objects, YAML or JSON, many documents or Lists; a directory is read

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Minor versions of Kubernetes 1: the oldest that serves all that is needed, and the newest
@@ -143,12 +142,11 @@ func (w *walk) karpenter() {
 		"kubectl -n "+namespace+" scale deployment karpenter --replicas=0")
 }
 
-// sweepLate is how old the last sweep may be.
-const sweepLate = 3 * time.Minute
-
 func (w *walk) sweep() {
-	l := w.f.Ledger
-	if w.seen(LookLedger) && l != nil {
+	if w.f.Stack != nil && w.seen(LookAlarms) {
+		w.alarms(w.f.Stack.Alarms)
+	}
+	if l := w.f.Ledger; w.seen(LookLedger) && l != nil {
 		w.ledger(l)
 	}
 	if !w.seen(LookQueues) || w.f.Stack == nil {
@@ -157,6 +155,24 @@ func (w *walk) sweep() {
 	if q := w.f.Stack.queue("DeadWork"); q != nil && q.Waiting > 0 {
 		w.say(Doubtful, StepsDied, "queue/DeadWork", count(q.Waiting, "step")+" of nodes failed for good; housekeeping goes on with the nodes",
 			w.aws("sqs receive-message --queue-url %s --visibility-timeout 0", q.URL), w.aws("sqs start-message-move-task --source-arn %s", q.ARN))
+	}
+}
+
+// alarms names those that ring.
+func (w *walk) alarms(list []Alarm) {
+	for _, a := range list {
+		if a.State != "ALARM" {
+			continue
+		}
+		detail := "it has rung for " + w.long(a.Since)
+		if a.Text != "" {
+			detail += ": " + a.Text
+		}
+		if a.Name == "NoTick" {
+			w.say(Broken, NoSweep, "alarm/"+a.Name, detail, w.logs("sweep"), w.make("invoke", "FN=sweep", "EVENT=events/sweep/dry-run.json"))
+		} else {
+			w.say(Doubtful, AlarmRings, "alarm/"+a.Name, detail)
+		}
 	}
 }
 
@@ -172,13 +188,6 @@ func (w *walk) ledger(l *Ledger) {
 	}
 	if l.Recovery != "" {
 		w.say(Broken, LedgerInRecovery, table, "nothing is launched: "+l.Recovery, w.logs("sweep"))
-	}
-	switch {
-	case l.LastSweep.IsZero():
-		w.say(Broken, NoSweep, table, "no sweep has come to its end yet", w.logs("sweep"), w.make("invoke", "FN=sweep", "EVENT=events/sweep/dry-run.json"))
-	case w.f.Now.Sub(l.LastSweep) > sweepLate:
-		w.say(Broken, NoSweep, table, "the last sweep that came to its end was that of "+l.LastSweep.UTC().Format(time.RFC3339)+", "+w.ago(l.LastSweep),
-			w.logs("sweep"), w.make("invoke", "FN=sweep", "EVENT=events/sweep/dry-run.json"))
 	}
 }
 

@@ -164,15 +164,21 @@ const (
 	readyWithin = 5 * time.Minute
 )
 
+func (in *Instance) runs() bool { return in.State == "running" || in.State == "pending" }
+
+// NotJoined reports whether an instance should have a node by now and has none.
+func (f *Facts) NotJoined(in *Instance) bool {
+	return in.Node == "" && in.runs() && f.Now.Sub(in.Launched) >= joinsWithin
+}
+
 func (w *walk) join() {
 	var young []string
 	for i := range w.f.Instances {
 		in := &w.f.Instances[i]
-		if in.Node != "" || in.State != "running" && in.State != "pending" {
-			continue
-		}
-		if w.f.Now.Sub(in.Launched) < joinsWithin {
-			young = append(young, in.ID)
+		if !w.f.NotJoined(in) {
+			if in.Node == "" && in.runs() {
+				young = append(young, in.ID)
+			}
 			continue
 		}
 		cause, fix := w.cause(in)

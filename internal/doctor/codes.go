@@ -48,6 +48,7 @@ const (
 	LedgerInRecovery Code = "LedgerInRecovery"
 	NoSweep          Code = "NoSweep"
 	StepsDied        Code = "StepsDied"
+	AlarmRings       Code = "AlarmRings"
 
 	NoNodePool       Code = "NoNodePool"
 	NodePoolNotReady Code = "NodePoolNotReady"
@@ -141,6 +142,7 @@ var meanings = []struct {
 	{LedgerInRecovery, "Nothing is launched until records were made of what is there.", "It ends by itself when Karpenter is stopped and everything can be read; the log of the lifecycle function says what it waits for."},
 	{NoSweep, "No sweep came to its end for three minutes.", "The log of the sweep function says why; an empty log means that no tick comes."},
 	{StepsDied, "Steps of nodes failed for good and are in the dead-letter queue.", "Read them, mend the cause, and move them back."},
+	{AlarmRings, "An alarm of the stack rings.", "It says what it is about."},
 	{NoNodePool, "There is no NodePool that Kerf launches for.", "Apply one ([install.md](install.md))."},
 	{NodePoolNotReady, "A NodePool is not ready.", "Its condition says why; mostly its class is not."},
 	{NodePoolOfOther, "NodePools whose class is of another group are somebody else's.", "Nothing."},
@@ -254,6 +256,7 @@ var whats = map[Look]string{
 	LookConcurrency: "the account's concurrency",
 	LookLedger:      "the ledger",
 	LookQueues:      "its queues",
+	LookAlarms:      "its alarms",
 	LookObjects:     "NodePools, classes, nodes and pods",
 	LookSubnets:     "subnets",
 	LookGroups:      "security groups",
@@ -285,6 +288,7 @@ var Permissions = map[Look][]string{
 	LookConcurrency: {"lambda:GetAccountSettings"},
 	LookLedger:      {"dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query"},
 	LookQueues:      {"sqs:GetQueueAttributes"},
+	LookAlarms:      {"cloudwatch:DescribeAlarms"},
 	LookObjects:     {"list nodepools, ec2nodeclasses, nodeclaims, nodes, pods, and what else a plan is made on"},
 	LookSubnets:     {"ec2:DescribeSubnets"},
 	LookGroups:      {"ec2:DescribeSecurityGroups"},

@@ -22,7 +22,7 @@ var steps = []step{
 	{"karpenter", "Karpenter does not run beside Kerf", []Look{LookKarpenter}, (*walk).karpenter},
 	{"stack", "the functions are deployed, started and let in",
 		[]Look{LookStack, LookFunctions, LookTriggers, LookSchedules, LookConcurrency, LookEntries, LookAwsAuth}, (*walk).stack},
-	{"sweep", "sweeps come to their end", []Look{LookLedger, LookQueues}, (*walk).sweep},
+	{"sweep", "sweeps come to their end", []Look{LookAlarms, LookLedger, LookQueues}, (*walk).sweep},
 	{"pools", "there are NodePools, with classes", []Look{LookObjects}, (*walk).pools},
 	{"classes", "classes find subnets, security groups and images", []Look{LookSubnets, LookGroups, LookImages}, (*walk).classes},
 	{"roles", "nodes get a role that may be handed on", []Look{LookProfiles, LookRoles, LookPassRole, LookNodeMay}, (*walk).roles},

@@ -50,6 +50,7 @@ const (
 	LookSchedules   Look = "schedules"
 	LookRules       Look = "rules"
 	LookQueues      Look = "queues"
+	LookAlarms      Look = "alarms"
 	LookLedger      Look = "ledger"
 	LookConcurrency Look = "concurrency"
 	LookObjects     Look = "objects"
@@ -122,6 +123,7 @@ type Stack struct {
 	Schedules []Schedule `json:"schedules,omitempty"`
 	Rules     []Rule     `json:"rules,omitempty"`
 	Queues    []Queue    `json:"queues,omitempty"`
+	Alarms    []Alarm    `json:"alarms,omitempty"`
 }
 
 // Function is a Lambda function of the stack: sweep, lifecycle, ...
@@ -175,6 +177,16 @@ type Queue struct {
 	Senders []string `json:"senders,omitempty"`
 }
 
+// Alarm is an alarm of the stack: NoTick, SweepErrors, ...
+type Alarm struct {
+	Name   string    `json:"name"`
+	State  string    `json:"state"` // OK, ALARM, INSUFFICIENT_DATA
+	Since  time.Time `json:"since,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+	// Text is what it is about.
+	Text string `json:"text,omitempty"`
+}
+
 // Ledger is what the functions remember.
 type Ledger struct {
 	Table   string `json:"table"`
@@ -182,8 +194,6 @@ type Ledger struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Recovery says since when nothing is launched, and why; "" = normal.
 	Recovery string `json:"recovery,omitempty"`
-	// LastSweep is the last slot that a sweep came to the end of; zero = none yet.
-	LastSweep time.Time `json:"lastSweep,omitzero"`
 	// Attempts are launches whose outcome had errors, the latest first.
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Failures are nodes that never became useful.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/doctor"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -20,7 +21,7 @@ const maxAnswer = 6 << 20
 
 // Request is the payload of the plan function.
 type Request struct {
-	Mode    string `json:"mode"`    // plan (default), explain, diff; doctor: not there yet
+	Mode    string `json:"mode"`    // plan (default), explain, diff, doctor
 	Explain string `json:"explain"` // pod/NS/NAME, node/NAME, nodepool/NAME
 	Format  string `json:"format"`  // json (default), text, html
 
@@ -95,6 +96,8 @@ type Plan struct {
 	Solve func(s *snapshot.Snapshot, c *catalog.Catalog, explain string) *plan.Plan
 	// Moves adds to a plan which nodes could go.
 	Moves func(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan)
+	// Doctor looks at the function's own cluster; nil = it has none.
+	Doctor func(ctx context.Context) (*doctor.Report, error)
 }
 
 // Refusal is a request that gets no plan: its code and what to do.
@@ -113,8 +116,8 @@ func refuse(code plan.Code, format string, args ...any) *Refusal {
 // or {"error": {"code", "message"}} when there is no plan. The error is nil: what
 // a person must correct is not a failure of the function, and a retry would not
 // help.
-func (h *Plan) Handle(_ context.Context, payload json.RawMessage) (json.RawMessage, error) {
-	out, err := h.answer(payload)
+func (h *Plan) Handle(ctx context.Context, payload json.RawMessage) (json.RawMessage, error) {
+	out, err := h.answer(ctx, payload)
 	if err == nil && len(out) > maxAnswer {
 		err = refuse(plan.AnswerTooLarge,
 			"the answer has %d bytes and Lambda returns %d at most: ask with \"explain\" for one object, or use the command line", len(out), maxAnswer)
@@ -129,13 +132,16 @@ func (h *Plan) Handle(_ context.Context, payload json.RawMessage) (json.RawMessa
 	return out, nil
 }
 
-func (h *Plan) answer(payload json.RawMessage) (json.RawMessage, error) {
+func (h *Plan) answer(ctx context.Context, payload json.RawMessage) (json.RawMessage, error) {
 	req, err := decode(payload)
 	if err != nil {
 		return nil, err
 	}
 	if err := req.check(); err != nil {
 		return nil, err
+	}
+	if req.Mode == "doctor" {
+		return h.doctor(ctx, req.Format)
 	}
 	p, err := h.plan(req)
 	if err != nil {
@@ -185,7 +191,7 @@ func (r *Request) check() error {
 	switch r.Mode {
 	case "", "plan", "explain", "diff":
 	case "doctor":
-		return refuse(plan.NotSupported, "mode %q is not there yet; plan, explain and diff are", r.Mode)
+		return r.checkDoctor()
 	default:
 		return refuse(plan.InvalidRequest, "mode %q is not known; want plan, explain, doctor or diff", r.Mode)
 	}

@@ -13,13 +13,11 @@ case $fn in
 esac
 command -v aws >/dev/null || { echo "invoke: the AWS CLI is missing" >&2; exit 1; }
 
-# As StackName in infra/autoscaler/stack.go.
-stack=kerf-${cluster//_/-}
-case $cluster in *_*) stack+=-$(printf %s "$cluster" | sha256sum | cut -c1-6) ;; esac
+source "$(dirname "$0")/stack.sh"
 
-name=$(aws cloudformation describe-stacks --stack-name "$stack" --output text \
-  --query "Stacks[0].Outputs[?OutputKey=='${fn^}FunctionName'].OutputValue")
-if [ -z "$name" ] || [ "$name" = None ]; then echo "invoke: stack $stack has no function $fn" >&2; exit 1; fi
+stack=$(stack_of "$cluster")
+name=$(output_of "$stack" "${fn^}FunctionName")
+if [ -z "$name" ]; then echo "invoke: stack $stack has no function $fn" >&2; exit 1; fi
 answer=$(mktemp)
 trap 'rm -f "$answer"' EXIT
 aws lambda invoke --function-name "$name" --cli-binary-format raw-in-base64-out --payload "file://$event" "$answer" >&2

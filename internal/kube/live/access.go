@@ -5,6 +5,8 @@ type Rule struct {
 	Group     string
 	Resources []string
 	Verbs     []string
+	// Names leaves it to objects of these names; nil = all.
+	Names []string
 }
 
 // Access is what the functions ask of the API server, as the rules of a ClusterRole for
@@ -22,56 +24,60 @@ func Access(function string) []Rule {
 	}
 	var everything []Rule
 	for _, group := range order {
-		everything = append(everything, Rule{group, lists[group], verbs("list")})
+		everything = append(everything, Rule{Group: group, Resources: lists[group], Verbs: verbs("list")})
 	}
 	// Nodes and NodeClaims of nodes that come and go, and what tells people of them.
 	nodes := []Rule{
-		{"", []string{"nodes"}, verbs("get", "patch", "delete")},
-		{"", []string{"pods"}, verbs("get")},
-		{karpenter, []string{"nodeclaims"}, verbs("get", "create", "patch", "delete")},
-		{karpenter, []string{"nodeclaims/status"}, verbs("patch")},
+		{Resources: []string{"nodes"}, Verbs: verbs("get", "patch", "delete")},
+		{Resources: []string{"pods"}, Verbs: verbs("get")},
+		{Group: karpenter, Resources: []string{"nodeclaims"}, Verbs: verbs("get", "create", "patch", "delete")},
+		{Group: karpenter, Resources: []string{"nodeclaims/status"}, Verbs: verbs("patch")},
 		// An owner reference that blocks the owner's deletion needs it, where the API server is
 		// told to check that.
-		{karpenter, []string{"nodepools/finalizers", "nodeclaims/finalizers"}, verbs("update")},
-		{"coordination.k8s.io", []string{"leases"}, verbs("list")},
-		{"events.k8s.io", []string{"events"}, verbs("create")},
+		{Group: karpenter, Resources: []string{"nodepools/finalizers", "nodeclaims/finalizers"}, Verbs: verbs("update")},
+		{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: verbs("list")},
+		{Group: "events.k8s.io", Resources: []string{"events"}, Verbs: verbs("create")},
 	}
 	switch function {
 	case "plan":
-		return everything
+		// What is more is what the doctor looks at.
+		return append(everything,
+			Rule{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: verbs("list")},
+			Rule{Group: "apiextensions.k8s.io", Resources: []string{"customresourcedefinitions"}, Verbs: verbs("get")},
+			Rule{Resources: []string{"configmaps"}, Verbs: verbs("get"), Names: []string{"aws-auth"}})
 	case "sweep":
 		return append(append(everything, nodes...),
-			Rule{"", []string{"pods/status"}, verbs("patch")})
+			Rule{Resources: []string{"pods/status"}, Verbs: verbs("patch")})
 	case "lifecycle":
 		return append([]Rule{
-			{"", []string{"nodes", "pods", "persistentvolumeclaims"}, verbs("list")},
-			{"storage.k8s.io", []string{"volumeattachments"}, verbs("list")},
-			{karpenter, []string{"nodeclaims", "nodepools"}, verbs("list")},
-			{aws, []string{"ec2nodeclasses"}, verbs("list")},
-			{karpenter, []string{"nodeoverlays"}, verbs("list")},
-			{"", []string{"pods/status"}, verbs("patch")},
-			{"", []string{"pods/eviction"}, verbs("create")},
+			{Resources: []string{"nodes", "pods", "persistentvolumeclaims"}, Verbs: verbs("list")},
+			{Group: "storage.k8s.io", Resources: []string{"volumeattachments"}, Verbs: verbs("list")},
+			{Group: karpenter, Resources: []string{"nodeclaims", "nodepools"}, Verbs: verbs("list")},
+			{Group: aws, Resources: []string{"ec2nodeclasses"}, Verbs: verbs("list")},
+			{Group: karpenter, Resources: []string{"nodeoverlays"}, Verbs: verbs("list")},
+			{Resources: []string{"pods/status"}, Verbs: verbs("patch")},
+			{Resources: []string{"pods/eviction"}, Verbs: verbs("create")},
 			// By force only, where a node's time is over before its pods' would be.
-			{"", []string{"pods"}, verbs("delete")},
+			{Resources: []string{"pods"}, Verbs: verbs("delete")},
 		}, nodes...)
 	case "consolidation":
 		return append(everything, nodes...)
 	case "interruption":
 		return []Rule{
-			{"", []string{"nodes"}, verbs("get", "patch")},
-			{karpenter, []string{"nodepools"}, verbs("list")},
-			{"events.k8s.io", []string{"events"}, verbs("create")},
+			{Resources: []string{"nodes"}, Verbs: verbs("get", "patch")},
+			{Group: karpenter, Resources: []string{"nodepools"}, Verbs: verbs("list")},
+			{Group: "events.k8s.io", Resources: []string{"events"}, Verbs: verbs("create")},
 		}
 	case "catalog":
 		return []Rule{
-			{"", []string{"nodes"}, verbs("list")},
-			{karpenter, []string{"nodeclaims"}, verbs("list")},
-			{karpenter, []string{"nodepools"}, verbs("get", "list")},
-			{karpenter, []string{"nodepools/status"}, verbs("patch")},
-			{aws, []string{"ec2nodeclasses"}, verbs("get", "list", "patch")},
-			{aws, []string{"ec2nodeclasses/status"}, verbs("patch")},
-			{"coordination.k8s.io", []string{"leases"}, verbs("list")},
-			{"events.k8s.io", []string{"events"}, verbs("create")},
+			{Resources: []string{"nodes"}, Verbs: verbs("list")},
+			{Group: karpenter, Resources: []string{"nodeclaims"}, Verbs: verbs("list")},
+			{Group: karpenter, Resources: []string{"nodepools"}, Verbs: verbs("get", "list")},
+			{Group: karpenter, Resources: []string{"nodepools/status"}, Verbs: verbs("patch")},
+			{Group: aws, Resources: []string{"ec2nodeclasses"}, Verbs: verbs("get", "list", "patch")},
+			{Group: aws, Resources: []string{"ec2nodeclasses/status"}, Verbs: verbs("patch")},
+			{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: verbs("list")},
+			{Group: "events.k8s.io", Resources: []string{"events"}, Verbs: verbs("create")},
 		}
 	}
 	return nil

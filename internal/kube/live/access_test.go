@@ -31,7 +31,7 @@ func TestAccess(t *testing.T) {
 			for _, resource := range r.Resources {
 				for _, verb := range r.Verbs {
 					one := fmt.Sprint(r.Group, "/", resource, " ", verb)
-					if seen[one] || resource == "*" || verb == "*" || resource == "secrets" || f == "plan" && verb != "list" {
+					if seen[one] || resource == "*" || verb == "*" || resource == "secrets" || f == "plan" && verb != "list" && verb != "get" || resource == "configmaps" && len(r.Names) == 0 {
 						t.Errorf("%s: %s", f, one)
 					}
 					seen[one] = true

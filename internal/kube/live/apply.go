@@ -45,3 +45,17 @@ func (c *Client) Remove(ctx context.Context, t Target) error {
 	}
 	return err
 }
+
+// ConfigMap reads the data of a ConfigMap. ErrNotFound: there is none.
+func (c *Client) ConfigMap(ctx context.Context, namespace, name string) (map[string]string, error) {
+	q := request{verb: "get", version: "v1", resource: "configmaps", namespace: namespace, name: name, accept: plainJSON}
+	a, err := c.do(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	var out struct{ Data map[string]string }
+	if err := json.Unmarshal(a.body, &out); err != nil {
+		return nil, &Error{Verb: q.verb, Resource: q.resource, Namespace: namespace, Name: name, Is: ErrUnavailable, Err: err, Detail: "decode the answer: " + err.Error()}
+	}
+	return out.Data, nil
+}

@@ -47,7 +47,11 @@ func access() []object {
 	for _, f := range Functions {
 		var rules []any
 		for _, r := range live.Access(f) {
-			rules = append(rules, map[string]any{"apiGroups": []string{r.Group}, "resources": r.Resources, "verbs": r.Verbs})
+			rule := map[string]any{"apiGroups": []string{r.Group}, "resources": r.Resources, "verbs": r.Verbs}
+			if r.Names != nil {
+				rule["resourceNames"] = r.Names
+			}
+			rules = append(rules, rule)
 		}
 		name := manager + "-" + f
 		out = append(out,

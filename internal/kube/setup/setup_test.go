@@ -196,9 +196,13 @@ func TestAccess(t *testing.T) {
 				if v == "*" || v == "escalate" || v == "bind" || v == "impersonate" {
 					t.Errorf("%s may %s", fn, v)
 				}
-				if fn == "plan" && v != "list" {
+				if fn == "plan" && v != "list" && v != "get" {
 					t.Errorf("the plan function may %s %v", v, rule.Resources)
 				}
+			}
+			names, _ := m["resourceNames"].([]any)
+			for _, n := range names {
+				rule.Names = append(rule.Names, n.(string))
 			}
 			got = append(got, rule)
 		}
