@@ -26,7 +26,7 @@ func PlanFunction(environ []string) (*handler.Plan, error) {
 		return nil, fmt.Errorf("read the function's settings: %w", err)
 	}
 	region, table := lookup(environ, "AWS_REGION"), lookup(environ, "KERF_TABLE")
-	return &handler.Plan{
+	h := &handler.Plan{
 		Settings: func(set map[string]string) (handler.Settings, error) {
 			return settings(append(base[:len(base):len(base)], config.FromMap(set, "settings")...))
 		},
@@ -44,7 +44,13 @@ func PlanFunction(environ []string) (*handler.Plan, error) {
 		},
 		Solve: solve,
 		Moves: moves,
-	}, nil
+	}
+	if table != "" { // a stack that only plans on what it is sent has none, and no way into the cluster
+		if h.Live, err = liveReader(environ); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
 }
 
 // settings checks pairs and gives what applies them.

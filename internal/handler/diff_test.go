@@ -105,7 +105,7 @@ func TestDiffRefusals(t *testing.T) {
 		`{"objects":["x"],"mode":"diff","remove":["node/n"],"explain":"pod/a/b"}`:        "mode explain",
 		`{"objects":["x"],"remove":["node"]}`:                                            `remove "node": want KIND/NAME`,
 		`{"objects":["x"],"remove":["pod/a"]}`:                                           "a pod lives in a namespace",
-		`{"mode":"diff","whatIf":["kind: Node\napiVersion: v1\nmetadata: {name: n}\n"]}`: "reading a live cluster is not there yet",
+		`{"mode":"diff","whatIf":["kind: Node\napiVersion: v1\nmetadata: {name: n}\n"]}`: "no cluster to read",
 	} {
 		v := f.invoke(t, payload)
 		if e, _ := v["error"].(map[string]any); e == nil || !strings.Contains(e["message"].(string), want) {

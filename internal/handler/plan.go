@@ -26,7 +26,7 @@ type Request struct {
 	Format  string `json:"format"`  // json (default), text, html
 
 	// Objects are the cluster: each entry is a manifest as text (YAML or JSON, many
-	// documents allowed) or an object in JSON.
+	// documents allowed) or an object in JSON. Without any it is the function's own cluster.
 	Objects []json.RawMessage `json:"objects"`
 	// Workloads plans pods for workloads that have none among the objects.
 	Workloads bool `json:"workloads"`
@@ -96,6 +96,9 @@ type Plan struct {
 	Solve func(s *snapshot.Snapshot, c *catalog.Catalog, explain string) *plan.Plan
 	// Moves adds to a plan which nodes could go.
 	Moves func(s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan)
+	// Live reads the function's own cluster, and what can be launched for it (nil = as for
+	// objects); nil = it has none.
+	Live func(ctx context.Context, in Input) (*Reading, *catalog.Catalog, error)
 	// Doctor looks at the function's own cluster; nil = it has none.
 	Doctor func(ctx context.Context) (*doctor.Report, error)
 }
@@ -137,13 +140,13 @@ func (h *Plan) answer(ctx context.Context, payload json.RawMessage) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	if err := req.check(); err != nil {
+	if err := req.check(h.Live != nil); err != nil {
 		return nil, err
 	}
 	if req.Mode == "doctor" {
 		return h.doctor(ctx, req.Format)
 	}
-	p, err := h.plan(req)
+	p, err := h.plan(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +190,8 @@ func decodeMessage(err error) string {
 	return fmt.Sprintf("%s: want %s, not a JSON %s", wrong.Field, want, wrong.Value)
 }
 
-func (r *Request) check() error {
+// check refuses what has no answer; live: there is a cluster to read.
+func (r *Request) check(live bool) error {
 	switch r.Mode {
 	case "", "plan", "explain", "diff":
 	case "doctor":
@@ -214,13 +218,16 @@ func (r *Request) check() error {
 			return refuse(plan.InvalidRequest, "explain %q: %s", r.Explain, err)
 		}
 	}
-	if len(r.Objects) == 0 {
-		return refuse(plan.NotSupported, "reading a live cluster is not there yet: give the cluster's objects as manifests in \"objects\"")
+	if len(r.Objects) == 0 && !live {
+		return refuse(plan.NotSupported, "this function has no cluster to read: give the cluster's objects as manifests in \"objects\"")
+	}
+	if len(r.Objects) == 0 && (r.Cluster != "" || r.Region != "") {
+		return refuse(plan.InvalidRequest, "\"cluster\" and \"region\" are for \"objects\": without any it is the function's own cluster")
 	}
 	return nil
 }
 
-func (h *Plan) plan(req *Request) (*plan.Plan, error) {
+func (h *Plan) plan(ctx context.Context, req *Request) (*plan.Plan, error) {
 	set, err := settingValues(req.Settings)
 	if err != nil {
 		return nil, err
@@ -243,7 +250,16 @@ func (h *Plan) plan(req *Request) (*plan.Plan, error) {
 	if in.Remove, err = Refs("remove", req.Remove); err != nil {
 		return nil, err
 	}
-	reading, err := h.Read(manifests(req.Objects), in)
+	var reading *Reading
+	if len(req.Objects) > 0 {
+		reading, err = h.Read(manifests(req.Objects), in)
+	} else {
+		var market *catalog.Catalog
+		reading, market, err = h.Live(ctx, in)
+		if table == nil {
+			table = market
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
