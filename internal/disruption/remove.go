@@ -78,17 +78,23 @@ const window = 24
 func (x *search) removals(g *ground, victims []*node, closed map[string]bool) []removal {
 	var best []removal
 	var most snapshot.Price = -1
+	looked := map[*node]bool{}
 	for _, worth := range worths {
-		if x.work >= x.o.Work {
+		if len(looked) > 0 && x.tired() {
 			break
 		}
-		got := x.empty(g, victims, closed, worth)
+		got := x.empty(g, victims, closed, looked, worth)
 		var saved snapshot.Price
 		for i := range got {
 			saved += got[i].price()
 		}
 		if saved > most {
 			most, best = saved, got
+		}
+	}
+	for _, n := range victims {
+		if !looked[n] {
+			x.left[n.name] = true
 		}
 	}
 	return best
@@ -103,7 +109,8 @@ var worths = []func(price, room, contents float64) float64{
 }
 
 // empty empties nodes in one order.
-func (x *search) empty(g *ground, victims []*node, closed map[string]bool, worth func(price, room, contents float64) float64) []removal {
+// looked gets the nodes that it came to.
+func (x *search) empty(g *ground, victims []*node, closed map[string]bool, looked map[*node]bool, worth func(price, room, contents float64) float64) []removal {
 	n := len(g.p.Nodes)
 	r := &greedy{
 		g: g, free: slices.Clone(g.free), order: make([]int, n), place: make([]int, n), closed: make([]bool, n), received: make([]bool, n),
@@ -139,11 +146,13 @@ func (x *search) empty(g *ground, victims []*node, closed map[string]bool, worth
 	}
 	list := slices.Clone(victims)
 	slices.SortStableFunc(list, func(a, b *node) int { return cmp.Compare(r.place[g.at[b.name]], r.place[g.at[a.name]]) })
+	x.turn(list)
 	var out []removal
-	for _, v := range list {
-		if x.work >= x.o.Work {
+	for i, v := range list {
+		if i > 0 && x.tired() {
 			break
 		}
+		looked[v] = true
 		k := g.at[v.name]
 		if r.received[k] {
 			continue

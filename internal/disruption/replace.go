@@ -65,6 +65,7 @@ func (x *search) replacements(g *ground, victims []*node, found []removal) []rem
 	}
 	var out []removal
 	for t := range g.p.Templates {
+		x.spare(25 / int64(max(1, len(byPool))))
 		if g.p.Templates[t].Name != g.w.Pools[g.p.Templates[t].Pool].Spec.Name {
 			continue // a variant of a pool: pods that ask for its labels stay where they are
 		}
@@ -101,10 +102,15 @@ func (x *search) replaceIn(g *ground, o *offers, list []*node, left []int64) []r
 		waste[n] = float64(n.price) / max(contents, 1e-9)
 	}
 	slices.SortStableFunc(list, func(a, b *node) int { return cmp.Or(cmp.Compare(waste[b], waste[a]), cmp.Compare(a.name, b.name)) })
+	x.turn(list)
 	done := map[*node]bool{}
 	var out []removal
 	for i, n := range list {
-		if done[n] || x.work >= x.o.Work {
+		if done[n] {
+			continue
+		}
+		if i > 0 && x.tired() {
+			x.left[n.name] = true
 			continue
 		}
 		group, best, at := []*node{n}, x.standIn(g, o, []*node{n}, left), 1
@@ -215,11 +221,14 @@ func (x *search) standIn(g *ground, o *offers, group []*node, left []int64) *rem
 func (x *search) tellNothing(n *node, g *ground, t, k int, price snapshot.Price) {
 	f := g.w.Templates[t].Offer(k)
 	best := fmt.Sprintf("the best alternative costs %s an hour (%s in %s, %s), the node %s", plan.Dollars(f.Price), f.InstanceType, f.Zone, f.CapacityType, plan.Dollars(price))
-	if f.Price < price {
-		x.say(n, plan.SavingTooSmall, best)
-		return
+	if share := g.w.Templates[t].Setback(k); share > 0 {
+		best += fmt.Sprintf("; what went wrong lately counts against it, as if it were %s dearer", plan.Percent(share))
 	}
-	x.say(n, plan.NothingCheaper, best)
+	code := plan.NothingCheaper
+	if f.Price < price {
+		code = plan.SavingTooSmall
+	}
+	x.alternative[n.name] = plan.Verdict{Code: code, Detail: best}
 }
 
 func mulShare(price snapshot.Price, share int64) snapshot.Price {

@@ -38,8 +38,11 @@ type Options struct {
 	// Doomed are nodes that EC2 takes, Orphans instances that nobody knows, each with the
 	// reason: others carry their moves out (Elsewhere).
 	Doomed, Orphans map[string]string
-	// From is the node at which the pass before ended; "" = begin anywhere.
+	// From is the node at which the pass before ended, Result.Next; "" = begin with what
+	// promises most.
 	From string
+	// NoFloor leaves the floor price out, which takes a packing of the whole cluster.
+	NoFloor bool
 }
 
 // DefaultWork is enough for 5,000 nodes and 50,000 pods.
@@ -70,6 +73,7 @@ type search struct {
 	budgets    map[string][]*snapshot.PodDisruptionBudget
 	allowances map[string]allowance
 	work       int64
+	until      int64 // the work at which the part under way ends
 
 	spent   map[string]int                           // nodes that go, by pool
 	asked   map[*snapshot.PodDisruptionBudget]asking // by moves, nil = not counted yet
@@ -77,7 +81,10 @@ type search struct {
 	images  map[string]map[string]string // by class, then type
 
 	verdicts map[string]plan.Verdict
-	moves    []plan.Move
+	// alternative is the best one to a node that stays, left are nodes that work ended before.
+	alternative map[string]plan.Verdict
+	left        map[string]bool
+	moves       []plan.Move
 	// gone are nodes that moves remove, incoming what those launch, promises where their pods
 	// go, keeps nodes that take such pods, with the node that they come from.
 	gone     map[string]*node
@@ -106,18 +113,24 @@ func Propose(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *Result {
 			out.Savings.After -= out.Moves[i].Saving
 		}
 	}
+	out.Next, out.Savings.Left = x.next()
 	out.Verdicts = x.rest()
+	if !o.NoFloor {
+		out.Savings.Floor = min(x.floor(), out.Savings.After)
+	}
 	return out
 }
 
 func newSearch(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *search {
 	x := &search{
 		s: s, c: c, o: o, allowances: map[string]allowance{}, verdicts: map[string]plan.Verdict{}, budgets: map[string][]*snapshot.PodDisruptionBudget{},
+		alternative: map[string]plan.Verdict{}, left: map[string]bool{},
 		spent: map[string]int{}, askedOf: map[string]asked{}, images: map[string]map[string]string{}, gone: map[string]*node{}, keeps: map[string]string{}, shrinks: map[string]bool{},
 	}
 	if x.o.Work == 0 {
 		x.o.Work = DefaultWork
 	}
+	x.until = x.o.Work
 	for i := range s.Budgets {
 		b := &s.Budgets[i]
 		x.budgets[b.Namespace] = append(x.budgets[b.Namespace], b)
@@ -144,12 +157,7 @@ func (x *search) say(n *node, code plan.Code, detail string) {
 
 // rest are the verdicts of all nodes that are in no move, by name.
 func (x *search) rest() []plan.Verdict {
-	moved := map[string]bool{}
-	for i := range x.moves {
-		for _, name := range x.moves[i].Remove {
-			moved[name] = true
-		}
-	}
+	moved := x.moved()
 	out := make([]plan.Verdict, 0, len(x.nodes))
 	for _, n := range x.nodes {
 		if moved[n.name] {
@@ -166,6 +174,17 @@ func (x *search) rest() []plan.Verdict {
 			v = plan.Verdict{Object: "node/" + n.name, Code: plan.NothingCheaper, Detail: "no cheaper nodes can take its pods"}
 		}
 		out = append(out, v)
+	}
+	return out
+}
+
+// moved are the nodes that moves remove.
+func (x *search) moved() map[string]bool {
+	out := map[string]bool{}
+	for i := range x.moves {
+		for _, name := range x.moves[i].Remove {
+			out[name] = true
+		}
 	}
 	return out
 }

@@ -19,7 +19,7 @@ import (
 // TestTranscripts runs the transcripts of testdata: small clusters in the language of
 // worldtest.World, and the moves that are right. The right moves were worked out by hand.
 //
-//	propose [policy=] [after=] [budget=] [reasons=] [saving=] [share=] [cost=] [facts=]   moves in a new world
+//	propose [policy=] [after=] [budget=] [reasons=] [saving=] [share=] [cost=] [facts=] [work=] [from=] [prices]   moves in a new world
 //	recheck reason= nodes= [add=yes] ...                               one move once more
 //
 // facts are what the language of worlds has no words for, see facts; several are joined by
@@ -61,11 +61,20 @@ func TestTranscripts(t *testing.T) {
 				}
 				return show(&Result{Moves: []plan.Move{*m}})
 			}
+			o.From = opts["from"]
+			fmt.Sscan(opts["work"], &o.Work)
 			r := Propose(s, c, o)
 			for _, bad := range carriedOut(s, c, r) {
 				t.Errorf("%s: %s", d.Pos, bad)
 			}
-			return show(r)
+			out := show(r)
+			if _, ok := opts["prices"]; ok {
+				out += fmt.Sprintf("now %s, reachable %s, floor %s\n", worldtest.Dollars(r.Savings.Now), worldtest.Dollars(r.Savings.After), worldtest.Dollars(r.Savings.Floor))
+			}
+			if r.Next != "" {
+				out += fmt.Sprintf("%d left, the next pass begins at %s\n", r.Savings.Left, r.Next)
+			}
+			return out
 		})
 	})
 }

@@ -35,6 +35,7 @@ func (x *search) underutilized(used, gone []*node) {
 		}
 	}
 	totals := x.totals()
+	x.spare(75)
 	// What is not worth its disruption stands in nobody's way.
 	found := slices.DeleteFunc(x.removals(g, victims, closed), func(r removal) bool { return !x.scores(&r, totals) })
 	found = append(found, x.replacements(g, victims, found)...)
@@ -59,6 +60,7 @@ func (x *search) underutilized(used, gone []*node) {
 			}
 		}
 	}
+	x.explain(g, victims)
 }
 
 // takeAll takes nodes from their budgets, all or none.

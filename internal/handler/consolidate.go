@@ -30,6 +30,7 @@ const (
 	// restAfterBack and restAfterMove are how long nodes are left in peace: candidates of a
 	// command that was rolled back, and nodes that got pods.
 	restAfterBack = 5 * time.Minute
+	restAtMost    = time.Hour
 	restAfterMove = 10 * time.Minute
 	// replaceFor is how long replacements may take until they are initialized.
 	replaceFor = 20 * time.Minute
@@ -50,6 +51,8 @@ type Consolidation struct {
 	MassShare int
 	// DryRun: nothing is changed, what would be is reported.
 	DryRun bool
+	// Work bounds the search of one pass (disruption.Options.Work); 0 = enough for 5,000 nodes.
+	Work int64
 }
 
 // ConsolidationReport is what one pass did.
@@ -145,7 +148,13 @@ func (h *Consolidation) pass(ctx context.Context, lease *lifecycle.Lease, rep *C
 		x.rest() // what was launched or chosen just now
 	}
 	base := provision.Plan(w.snap, w.facts.Catalog, provision.Options{})
-	found := disruption.Propose(w.snap, w.facts.Catalog, x.options(base))
+	o := x.options(base)
+	cursor, err := x.cursor(ctx)
+	if err != nil {
+		return err
+	}
+	o.From, o.Orphans = cursor.at, x.orphans(ctx)
+	found := disruption.Propose(w.snap, w.facts.Catalog, o)
 	rep.PlanID, rep.Nodes, rep.Savings = base.ID, found.Savings.Considered, found.Savings
 	for i := range found.Moves {
 		rep.Moves[found.Moves[i].Reason]++
@@ -162,6 +171,7 @@ func (h *Consolidation) pass(ctx context.Context, lease *lifecycle.Lease, rep *C
 	if err := x.propose(ctx, base, found.Moves); err != nil {
 		return err
 	}
+	rep.warn(x.goOn(ctx, cursor, found.Next))
 	x.mark(ctx, found)
 	x.outcome()
 	return nil
@@ -191,7 +201,7 @@ func (x *consolidating) options(base *plan.Plan) disruption.Options {
 	set := &x.w.snap.Settings
 	return disruption.Options{
 		Base: base, MinSaving: set.MinSaving, MinSavingShare: set.MinSavingPercent * 10_000, CostPerNode: set.CostPerNode,
-		Resting: x.resting, TakenBack: x.takenBack, Offered: !x.w.facts.Prices.Types.IsZero(), Instances: x.instances, Selected: x.selected, Doomed: x.doomed,
+		Work: x.h.Work, Resting: x.resting, TakenBack: x.takenBack, Offered: !x.w.facts.Prices.Types.IsZero(), Instances: x.instances, Selected: x.selected, Doomed: x.doomed,
 	}
 }
 
@@ -217,7 +227,7 @@ func (x *consolidating) rest() {
 	x.resting, x.takenBack = map[string]string{}, map[string]string{}
 	now := x.now()
 	for _, c := range x.commands {
-		if until := c.Changed.Add(restAfterBack); c.Phase == lifecycle.RolledBack && c.Why != "" && now.Before(until) {
+		if until := c.Changed.Add(restAfter(c)); c.Phase == lifecycle.RolledBack && c.Why != "" && now.Before(until) {
 			for _, n := range c.Nodes {
 				x.resting[n] = fmt.Sprintf("a move of it was taken back (%s); looked at again after %s", c.Why, until.UTC().Format(time.TimeOnly))
 				x.takenBack[n] = x.resting[n]
@@ -256,6 +266,13 @@ func (x *consolidating) rest() {
 			x.resting[p.NodeName] = fmt.Sprintf("%s was moved %d times within an hour: its nodes are frozen until that has passed", workloadOf(p), n)
 		}
 	}
+}
+
+// restAfter is how long the nodes of a command that was taken back are left in peace: twice
+// as long with every replacement in a row that could not be had. So an on-demand node that
+// stands in for spot goes back to spot when there is some again, and asks less and less often.
+func restAfter(c lifecycle.Command) time.Duration {
+	return min(restAfterBack<<max(0, min(c.Failed, 8)-1), restAtMost)
 }
 
 // replicas counts the pods of a pod's workload.
@@ -343,6 +360,9 @@ func (x *consolidating) command(id, planID string, m *plan.Move, old *lifecycle.
 	}
 	if old != nil {
 		c.Version = old.Version
+		if old.Phase == lifecycle.RolledBack && x.now().Sub(old.Changed) < 2*restAtMost {
+			c.Failed = old.Failed
+		}
 	}
 	claims := x.claims()
 	for _, n := range m.Remove {

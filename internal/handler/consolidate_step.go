@@ -136,7 +136,9 @@ func (x *consolidating) launch(ctx context.Context, c lifecycle.Command, m *plan
 		x.rep.warn(e)
 	}
 	if len(got.Failed) > 0 {
-		return x.back(ctx, x.latest(c), "the replacement could not be launched: "+got.Failed[0].Message)
+		c = x.latest(c)
+		c.Failed++
+		return x.back(ctx, c, "the replacement could not be launched: "+got.Failed[0].Message)
 	}
 	return nil
 }
@@ -152,12 +154,14 @@ func (x *consolidating) replacing(ctx context.Context, c lifecycle.Command) erro
 		c.Replacements = append(c.Replacements, r.Claim)
 		if r.Phase != lifecycle.Initialized {
 			if x.now().Sub(c.Changed) > replaceFor {
+				c.Failed++
 				return x.back(ctx, c, "replacement "+r.Claim+" is "+string(r.Phase)+" for too long")
 			}
 			return nil
 		}
 	}
 	if len(c.Replacements) == 0 {
+		c.Failed++
 		return x.back(ctx, c, "its replacement never became useful")
 	}
 	m, why := disruption.Recheck(x.ready(c), x.w.facts.Catalog, x.options(nil), plan.MoveReason(c.Reason), c.Nodes, false)

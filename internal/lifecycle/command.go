@@ -39,8 +39,11 @@ type Command struct {
 	Saving    snapshot.Price `json:"saving,omitempty"`
 	// Inputs is a hash of what the decision was made on: the next pass repeats the
 	// decision, and goes on if it is the same.
-	Inputs  string    `json:"inputs,omitempty"`
-	Why     string    `json:"why,omitempty"` // of a roll-back
+	Inputs string `json:"inputs,omitempty"`
+	Why    string `json:"why,omitempty"` // of a roll-back
+	// Failed counts how often in a row the replacement could not be had: the next try waits
+	// longer each time.
+	Failed  int       `json:"failed,omitempty"`
 	Created time.Time `json:"created"`
 	Changed time.Time `json:"changed"`
 	NextAt  time.Time `json:"nextAt,omitzero"`

@@ -19,7 +19,7 @@ type moveJSON struct {
 type savingsJSON struct {
 	Now        json.Number `json:"pricePerHourNow"`
 	After      json.Number `json:"pricePerHourAfterMoves"`
-	Floor      json.Number `json:"floorPerHour,omitempty"`
+	Floor      json.Number `json:"floorPerHour"`
 	Considered int         `json:"nodesConsidered"`
 	Left       int         `json:"nodesLeft"`
 }
@@ -36,9 +36,5 @@ func savingsToJSON(s *Savings) *savingsJSON {
 	if s == nil {
 		return nil
 	}
-	out := &savingsJSON{Now: dollars(s.Now), After: dollars(s.After), Considered: s.Considered, Left: s.Left}
-	if s.Floor > 0 {
-		out.Floor = dollars(s.Floor)
-	}
-	return out
+	return &savingsJSON{Now: dollars(s.Now), After: dollars(s.After), Floor: dollars(s.Floor), Considered: s.Considered, Left: s.Left}
 }

@@ -17,13 +17,12 @@ func (t *report) moves() {
 	}
 	t.section("Moves")
 	if len(t.p.Moves) == 0 {
-		t.para("  ", "  ", fmt.Sprintf("None. The cluster costs %s an hour.", Dollars(s.Now)), nil)
+		t.para("  ", "  ", "None. "+s.String(), nil)
 	} else {
-		line := fmt.Sprintf("You pay %s an hour; %s is reachable now, with %s.", Dollars(s.Now), Dollars(s.After), Count(len(t.p.Moves), "move"))
-		if s.Floor > 0 {
-			line += fmt.Sprintf(" %s is the floor.", Dollars(s.Floor))
-		}
-		t.para("  ", "  ", line, nil)
+		t.para("  ", "  ", s.String()+" There "+are(len(t.p.Moves))+" "+Count(len(t.p.Moves), "move")+".", nil)
+	}
+	if s.Left > 0 {
+		t.para("  ", "  ", fmt.Sprintf("The work of the pass ended before %s had a turn; the next one goes on there.", Count(s.Left, "node")), nil)
 	}
 	for i := range t.p.Moves {
 		if i == mostMoves {
@@ -52,6 +51,28 @@ func (t *report) moves() {
 		}
 	}
 	t.stays()
+}
+
+// String says what is paid, what is reachable and where the floor is: "You pay $31.20 an
+// hour; $18.40 is reachable now; $17.90 is the floor."
+func (s *Savings) String() string {
+	out := fmt.Sprintf("You pay %s an hour; ", Dollars(s.Now))
+	if s.After < s.Now {
+		out += Dollars(s.After) + " is reachable now; "
+	} else {
+		out += "no less is reachable now; "
+	}
+	if Dollars(s.Floor) == Dollars(s.Now) {
+		return out + "that is the floor."
+	}
+	return out + Dollars(s.Floor) + " is the floor."
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // stays sums up why nodes stay, by code, with one example of each.

@@ -130,6 +130,9 @@ func (w *World) PassedOver(p *packing.Problem, pool string, class int, asks snap
 	return out
 }
 
+// Setback is how much dearer an offer counts than it is, in millionths of its price.
+func (t *Template) Setback(o int) int64 { return t.u.setback[t.offers[o]] }
+
 // Setback is how much dearer an offer of a pool counts than it is, in millionths of its
 // price; 0 where nothing is held against it.
 func (w *World) Setback(pool string, f plan.Offer) int64 {
