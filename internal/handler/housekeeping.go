@@ -9,6 +9,7 @@ import (
 
 	"kerf.sh/kerf/internal/cloud/launch"
 	"kerf.sh/kerf/internal/execute"
+	"kerf.sh/kerf/internal/interruption"
 	"kerf.sh/kerf/internal/kube/api"
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/snapshot"
@@ -28,6 +29,10 @@ type Housekeeping struct {
 	// Kerf; nil = it is not known.
 	Price func(ctx context.Context, in lifecycle.Instance) snapshot.Price
 	Now   func() time.Time
+	// Statuses are the instances of the region that are not well by EC2, and Notices acts on
+	// what follows from that; nil = nobody asks.
+	Statuses func(ctx context.Context) ([]interruption.Status, error)
+	Notices  *Interruption
 	// Instance tells this function apart in Events.
 	Instance string
 
@@ -44,6 +49,8 @@ type HousekeepingReport struct {
 	Released []string `json:"released,omitempty"`
 	// Due are claims that something happened to; somebody looks after them now.
 	Due []string `json:"due,omitempty"`
+	// Unwell are instances that EC2 says are not well, with what is the matter: they go.
+	Unwell []string `json:"unwell,omitempty"`
 	// Orphans are instances that nobody owns, Ended those of them that were terminated.
 	Orphans []string `json:"orphans,omitempty"`
 	Ended   []string `json:"ended,omitempty"`
@@ -106,6 +113,7 @@ func (h *Housekeeping) Run(ctx context.Context) (rep HousekeepingReport, err err
 	h.orphans(ctx, f, &rep)
 	h.renominate(ctx, f, &rep)
 	flying := h.due(ctx, f, &rep)
+	h.unwell(ctx, f, &rep)
 	h.openNodes(ctx, f, &rep)
 	h.templates(ctx, f, &rep)
 	rep.Corrections, err = h.Memory.Recount(ctx)

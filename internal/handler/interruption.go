@@ -91,8 +91,8 @@ func (h *Interruption) tell(ctx context.Context, r InterruptionReport) {
 
 // instance acts on one instance of a notice.
 func (h *Interruption) instance(ctx context.Context, n *interruption.Notice, id string) error {
-	began := h.Now()
 	rep := InterruptionReport{Kind: n.Kind, Instance: id, Deadline: n.Deadline}
+	began := h.Now()
 	r, err := h.find(ctx, n, id, &rep)
 	if err != nil || r == nil {
 		if rep.Outcome != "" {
@@ -100,16 +100,22 @@ func (h *Interruption) instance(ctx context.Context, n *interruption.Notice, id 
 		}
 		return err
 	}
+	return h.act(ctx, n, r, began, &rep)
+}
+
+// act does what a notice about the instance of a record calls for.
+func (h *Interruption) act(ctx context.Context, n *interruption.Notice, r *lifecycle.Record, began time.Time, rep *InterruptionReport) error {
+	id := r.Instance.ID
 	rep.Claim, rep.Node = r.Claim, r.Node
 	if n.Optional {
 		in, err := h.optedIn(ctx, r.NodePool)
 		if err != nil {
 			return err
 		}
-		h.event(ctx, r, string(n.Kind), "EC2 recommends to replace instance "+id, &rep)
+		h.event(ctx, r, string(n.Kind), "EC2 recommends to replace instance "+id, rep)
 		if !in {
 			rep.Outcome = "OptedOut"
-			h.tell(ctx, rep)
+			h.tell(ctx, *rep)
 			return nil
 		}
 	}
@@ -125,7 +131,7 @@ func (h *Interruption) instance(ctx context.Context, n *interruption.Notice, id 
 	}
 	if !fresh && !next.Phase.Before(lifecycle.Terminating) {
 		// EC2 tells of every end, those that were asked for too: that is no news to anybody.
-		h.tell(ctx, rep)
+		h.tell(ctx, *rep)
 		return nil
 	}
 	if next.Node != "" {
@@ -139,10 +145,10 @@ func (h *Interruption) instance(ctx context.Context, n *interruption.Notice, id 
 		if n.Kind == interruption.SpotInterrupted || n.Kind == interruption.ReservationInterrupted {
 			rep.problem(h.Memory.Interrupted(ctx, offer, n.At))
 		}
-		h.event(ctx, &next, string(n.Kind), fmt.Sprintf("instance %s: %s", id, n.Kind), &rep)
+		h.event(ctx, &next, string(n.Kind), fmt.Sprintf("instance %s: %s", id, n.Kind), rep)
 	}
 	rep.problem(h.wake(ctx, next))
-	h.tell(ctx, rep)
+	h.tell(ctx, *rep)
 	return nil
 }
 

@@ -152,11 +152,23 @@ func (c *checks) record(by *container, m *ledger.Memory, r lifecycle.Record, gro
 	if id := r.Instance.ID; !r.Adopted && id != "" && c.owner[id] != "" && c.owner[id] != r.Claim {
 		c.w.broken("OneIntentOneInstance", "record %s has instance %s, which attempt made for %s", r.Claim, id, c.owner[id])
 	}
+	if names := nominated(&r); names != nominated(&was) {
+		c.w.tracef("    record %s is for %s", r.Claim, names)
+	}
 	c.dooming(by, was, r)
+	c.keeps(&r)
 	c.records[r.Claim] = r
 	if !known && r.Phase == lifecycle.Intended {
 		c.twice(&r)
 	}
+}
+
+func nominated(r *lifecycle.Record) string {
+	var names []string
+	for _, p := range r.Nominated {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, " ")
 }
 
 // closes: a record that is closed leaves nothing behind.

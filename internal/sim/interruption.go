@@ -26,15 +26,9 @@ type bus struct {
 	// impaired are instances whose checks fail, since when; planned those that EC2 wants to
 	// do something with.
 	impaired map[string]ailment
-	planned  map[string]string
+	planned  map[string]plannedEvent
 	// unread is what the function could not read, as it was put aside.
 	unread []string
-}
-
-// ailment is a status check that fails.
-type ailment struct {
-	system bool
-	since  time.Time
 }
 
 // notice is one event, and what is to come of it.
@@ -62,7 +56,7 @@ const (
 
 func newBus(w *World) *bus {
 	return &bus{w: w, dice: newDice(w.Seed, "bus"), sent: map[string]*notice{}, of: map[string][]*notice{}, warned: map[string]bool{},
-		strangers: map[string]bool{}, impaired: map[string]ailment{}, planned: map[string]string{}}
+		strangers: map[string]bool{}, impaired: map[string]ailment{}, planned: map[string]plannedEvent{}}
 }
 
 // drawNotices draws what AWS says of instances. It comes after all else, and from other dice:

@@ -25,8 +25,8 @@ type noticeChecks struct {
 	caught map[string]int
 	// left is when the first pod of a doomed node was told to leave, by claim.
 	left map[string]time.Time
-	// madeFor are the pods that a node was made for, by claim and UID: nodes of a kind
-	// exchange theirs later.
+	// madeFor are the pods that a node was made for and is for ever since, by claim and UID:
+	// nodes exchange pods of a kind.
 	madeFor map[string]map[string]bool
 }
 
@@ -116,6 +116,21 @@ func (c *checks) answered(m *message, n *notice, id, outcome string) {
 	}
 }
 
+// keeps forgets the pods that a node gave to others.
+func (c *checks) keeps(r *lifecycle.Record) {
+	had := c.madeFor[r.Claim]
+	if len(had) == 0 {
+		return
+	}
+	still := map[string]bool{}
+	for _, p := range r.Nominated {
+		if had[p.UID] {
+			still[p.UID] = true
+		}
+	}
+	c.madeFor[r.Claim] = still
+}
+
 // told takes what the function says of a message.
 func (c *checks) told(message string, r handler.InterruptionReport) {
 	c.heard[message] = append(c.heard[message], r)
@@ -174,6 +189,9 @@ func (c *checks) end(r *lifecycle.Record) (end time.Time) {
 	}
 	if a, ok := c.w.bus.impaired[r.Instance.ID]; ok {
 		earlier(a.since.Add(2 * time.Minute))
+	}
+	if e, ok := c.w.bus.planned[r.Instance.ID]; ok {
+		earlier(e.begins)
 	}
 	if d, err := time.ParseDuration(r.Spec.TerminationGracePeriod); err == nil && r.Spec.TerminationGracePeriod != "" && !r.DeletingSince.IsZero() {
 		earlier(r.DeletingSince.Add(d))

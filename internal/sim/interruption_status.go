@@ -1,17 +1,86 @@
 package sim
 
-import "kerf.sh/kerf/internal/cloud/ec2fake"
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"kerf.sh/kerf/internal/cloud/ec2fake"
+)
+
+// ailment is a status check that fails.
+type ailment struct {
+	system bool
+	since  time.Time
+}
+
+// plannedEvent is what EC2 wants to do with an instance.
+type plannedEvent struct {
+	code, description string
+	begins            time.Time // zero = it does not say
+}
 
 // ails lets a check of an instance fail, or has EC2 plan something with it: it says so to
 // those who ask, and to nobody else.
 func (b *bus) ails(i *ec2fake.Instance) {
-	switch d := b.dice; d.IntN(3) {
+	d := b.dice
+	switch d.IntN(3) {
 	case 0:
 		b.impaired[i.ID] = ailment{since: b.w.now()}
 	case 1:
 		b.impaired[i.ID] = ailment{system: true, since: b.w.now()}
 	case 2:
-		b.planned[i.ID] = pick(d, []string{"instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"})
+		e := plannedEvent{code: pick(d, []string{"instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"}), description: "it has to be"}
+		if d.IntN(3) > 0 {
+			e.begins = b.w.now().Add(d.between(time.Minute, 10*time.Minute))
+			b.w.at(e.begins, func() { b.end(i) })
+		}
+		b.planned[i.ID] = e
 	}
-	b.w.tracef("instance %s ails: %+v %q", i.ID, b.impaired[i.ID], b.planned[i.ID])
+	b.w.tracef("instance %s ails: %+v %+v", i.ID, b.impaired[i.ID], b.planned[i.ID])
+}
+
+// DescribeInstanceStatus implements fleet.StatusClient: it tells of instances that run.
+func (e *ec2Client) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
+	return ec2call(ctx, e, bound{Op: "DescribeInstanceStatus", Object: awssdk.ToString(in.Filters[0].Name)}, in,
+		func(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
+			b := e.a.w.bus
+			out := &ec2.DescribeInstanceStatusOutput{}
+			runs := func(id string) bool {
+				return e.a.w.cluster.machines[id].i.State(e.a.w.now()) == types.InstanceStateNameRunning
+			}
+			switch filter := awssdk.ToString(in.Filters[0].Name); filter {
+			case "event.code":
+				for _, id := range slices.Sorted(maps.Keys(b.planned)) {
+					x := b.planned[id]
+					if !runs(id) || !slices.Contains(in.Filters[0].Values, x.code) {
+						continue
+					}
+					event := types.InstanceStatusEvent{Code: types.EventCode(x.code), Description: awssdk.String(x.description)}
+					if !x.begins.IsZero() {
+						event.NotBefore = &x.begins
+					}
+					out.InstanceStatuses = append(out.InstanceStatuses, types.InstanceStatus{InstanceId: awssdk.String(id), Events: []types.InstanceStatusEvent{event}})
+				}
+			default:
+				for _, id := range slices.Sorted(maps.Keys(b.impaired)) {
+					x := b.impaired[id]
+					if !runs(id) || x.system != (filter == "system-status.status") {
+						continue
+					}
+					bad := &types.InstanceStatusSummary{Status: types.SummaryStatusImpaired, Details: []types.InstanceStatusDetails{{ImpairedSince: &x.since}}}
+					s := types.InstanceStatus{InstanceId: awssdk.String(id), InstanceStatus: bad}
+					if x.system {
+						s.InstanceStatus, s.SystemStatus = nil, bad
+					}
+					out.InstanceStatuses = append(out.InstanceStatuses, s)
+				}
+			}
+			return out, nil
+		})
 }

@@ -18,6 +18,7 @@ import (
 	"kerf.sh/kerf/internal/cloud/userdata"
 	"kerf.sh/kerf/internal/execute"
 	"kerf.sh/kerf/internal/handler"
+	"kerf.sh/kerf/internal/interruption"
 	"kerf.sh/kerf/internal/ledger"
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/plan"
@@ -210,7 +211,7 @@ func (p *parts) sweep() func(context.Context, json.RawMessage) (any, error) {
 	return func(ctx context.Context, payload json.RawMessage) (any, error) {
 		p.begin()
 		h.Memory = p.memory
-		keep.Memory = p.memory
+		keep.Memory, keep.Notices.Memory = p.memory, p.memory
 		told := func(rep *handler.SweepReport, err error) error {
 			if rep != nil {
 				p.w.tracef("  %s %s %s: pending %d placed %d unschedulable %d launched %d failed %d left %d passes %d warnings %q", p.c.proc.name, rep.Outcome, rep.Detail,
@@ -351,7 +352,10 @@ func (p *parts) journal(_ context.Context, s *snapshot.Snapshot, c *catalog.Cata
 
 // newHousekeeping is what is done once a minute, and when the table is new.
 func (p *parts) newHousekeeping() *handler.Housekeeping {
+	notices := p.newInterruption()
+	notices.Ticks, notices.Work = p.ticks, p.work
 	return &handler.Housekeeping{
+		Notices: notices, Statuses: func(ctx context.Context) ([]interruption.Status, error) { return fleet.Statuses(ctx, p.ec2) },
 		Cluster: p.cluster, Executor: p.executor, Lifecycle: p.lifecycle, ClusterName: clusterName, Now: p.c.now, Instance: "kerf.sh/housekeeping",
 		Price: func(ctx context.Context, in lifecycle.Instance) snapshot.Price {
 			f, err := handler.LoadFacts(ctx, p.memory, region, p.c.now(), p.facts)
