@@ -19,7 +19,7 @@ type moveJSON struct {
 type savingsJSON struct {
 	Now        json.Number `json:"pricePerHourNow"`
 	After      json.Number `json:"pricePerHourAfterMoves"`
-	Floor      json.Number `json:"floorPerHour"`
+	Floor      json.Number `json:"floorPerHour,omitempty"`
 	Considered int         `json:"nodesConsidered"`
 	Left       int         `json:"nodesLeft"`
 }
@@ -36,5 +36,9 @@ func savingsToJSON(s *Savings) *savingsJSON {
 	if s == nil {
 		return nil
 	}
-	return &savingsJSON{Now: dollars(s.Now), After: dollars(s.After), Floor: dollars(s.Floor), Considered: s.Considered, Left: s.Left}
+	out := &savingsJSON{Now: dollars(s.Now), After: dollars(s.After), Considered: s.Considered, Left: s.Left}
+	if s.Considered > 0 {
+		out.Floor = dollars(s.Floor)
+	}
+	return out
 }
