@@ -26,7 +26,7 @@ type member struct {
 
 // members are the functions that ask the API server of the cluster, but for bootstrap.
 func (a *Autoscaler) members() []member {
-	return []member{{"sweep", a.Sweep}, {"lifecycle", a.Lifecycle}, {"catalog", a.Catalog}, {"interruption", a.Interruption}, {"consolidation", a.Consolidation}}
+	return []member{{"plan", &a.Plan}, {"sweep", a.Sweep}, {"lifecycle", a.Lifecycle}, {"catalog", a.Catalog}, {"interruption", a.Interruption}, {"consolidation", a.Consolidation}}
 }
 
 // access lets the functions into the cluster, and sets it up for them. Entries go after the

@@ -1,8 +1,12 @@
 package autoscaler
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
@@ -44,15 +48,18 @@ func (a *Autoscaler) alarms(props Props) {
 		{id: "NoticesWait", threshold: 60, periods: 1,
 			metric:      a.Notices.MetricApproximateAgeOfOldestMessage(&awscloudwatch.MetricOptions{Statistic: jsii.String("Maximum"), Period: seconds(60)}),
 			description: "A notice about an instance waits for a minute, of the two that EC2 gives. The interruption function fails, is throttled or is not started; its log says which."},
+		{id: "WorkWaits", threshold: 900, periods: 1,
+			metric:      a.Work.MetricApproximateAgeOfOldestMessage(&awscloudwatch.MetricOptions{Statistic: jsii.String("Maximum"), Period: seconds(300)}),
+			description: "A step of a node waits for 15 minutes: nodes do not get ready, or do not go. The lifecycle function fails, is throttled or is not started; its log says which."},
 	}
-	for _, f := range []struct {
-		id string
-		fn *Function
-	}{{"Sweep", a.Sweep}, {"Lifecycle", a.Lifecycle}, {"Catalog", a.Catalog}} {
-		all = append(all, alarm{id: f.id + "Errors", threshold: 1, periods: 2,
-			metric:      f.fn.Lambda.MetricErrors(&awscloudwatch.MetricOptions{Statistic: jsii.String("Sum"), Period: seconds(300)}),
-			description: "The " + f.id + " function ended with an error, or was cut off, in two periods of 5 minutes in a row. Its log says why."})
-	}
+	all = append(all,
+		alarm{id: "Errors", threshold: 1, periods: 2, metric: a.sum("errors", a.members(), awslambda.Function.MetricErrors),
+			description: "A function ended with an error, or was cut off, in two periods of 5 minutes in a row. The dashboard says which, its log why."},
+		// Consolidation is left out: a pass that takes longer than a minute throttles the next
+		// one, and that is as it should be.
+		alarm{id: "Throttled", threshold: 1, periods: 2,
+			metric:      a.sum("throttles", slices.DeleteFunc(a.members(), func(m member) bool { return m.name == "consolidation" }), awslambda.Function.MetricThrottles),
+			description: "Lambda did not start a function for lack of concurrency, in two periods of 5 minutes in a row: others use what the account may have (context key sharedConcurrency)."})
 	var topic awssns.ITopic
 	if props.AlarmTopicARN != "" {
 		topic = awssns.Topic_FromTopicArn(a.Construct, jsii.String("AlarmTopic"), &props.AlarmTopicARN)
@@ -76,4 +83,21 @@ func (a *Autoscaler) alarms(props Props) {
 			made.AddOkAction(awscloudwatchactions.NewSnsAction(topic))
 		}
 	}
+}
+
+// sum adds a metric of functions up, in periods of 5 minutes. CloudWatch bills an alarm on it
+// as one on each of them.
+func (a *Autoscaler) sum(label string, of []member, metric func(awslambda.Function, *awscloudwatch.MetricOptions) awscloudwatch.Metric) awscloudwatch.IMetric {
+	using := map[string]awscloudwatch.IMetric{}
+	var names []string
+	for _, m := range of {
+		if m.name == "plan" {
+			continue // a person who asks sees it
+		}
+		using[m.name] = metric(m.fn.Lambda, &awscloudwatch.MetricOptions{Statistic: jsii.String("Sum"), Period: seconds(300)})
+		names = append(names, m.name)
+	}
+	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String(strings.Join(names, " + ")), UsingMetrics: &using, Label: &label, Period: seconds(300),
+	})
 }

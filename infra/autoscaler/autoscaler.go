@@ -15,8 +15,8 @@ import (
 // Autoscaler is Kerf for one cluster. With Props.PlanOnly everything but Plan is nil.
 type Autoscaler struct {
 	constructs.Construct
-	// Plan answers dry-runs. Whoever may invoke it may see the cluster's objects that
-	// are sent to it, and change nothing.
+	// Plan answers dry-runs, and says what is in the way of a pending pod. Whoever may invoke
+	// it may see the cluster's objects as far as plans depend on them, and change nothing.
 	Plan Function
 	// Sweep launches nodes for pending pods. To invoke it is to ask for a sweep now.
 	Sweep *Function
@@ -47,6 +47,8 @@ type Autoscaler struct {
 	// group is the security group of functions in a VPC, network what they need there.
 	group   awsec2.CfnSecurityGroup
 	network []constructs.IDependable
+	// ruleARNs are the rules that bring notices.
+	ruleARNs []*string
 	// ready is there once the cluster is set up for the functions; nil = it is somebody else's
 	// to do first.
 	ready constructs.IDependable
@@ -108,10 +110,7 @@ func New(scope constructs.Construct, id string, props Props) (*Autoscaler, error
 		return a, nil
 	}
 	a.Table = a.table(props)
-	plan.environs = map[string]*string{"KERF_TABLE": a.Table.TableName()}
-	plan.policies = a.grants(props).plan()
-	a.Plan = a.function(props, plan)
-	a.act(props)
+	a.act(props, plan)
 	return a, nil
 }
 
@@ -120,8 +119,8 @@ func (a *Autoscaler) grants(props Props) grants {
 	return grants{stack: awscdk.Stack_Of(a.Construct), props: props, auto: a}
 }
 
-// act adds what acts, beside the table.
-func (a *Autoscaler) act(props Props) {
+// act adds what acts, beside the table, and the plan function, which reads all of it.
+func (a *Autoscaler) act(props Props, plan function) {
 	a.queues()
 	a.place(props)
 	may := a.grants(props)
@@ -201,15 +200,22 @@ func (a *Autoscaler) act(props Props) {
 		a.Prices = &prices
 	}
 
+	if props.runs() {
+		a.rules()
+	}
+	plan.home, plan.environs, plan.policies = true, map[string]*string{"KERF_TABLE": a.Table.TableName()}, a.grants(props).plan()
+	a.Plan = a.function(props, plan)
 	a.access(props)
 	if props.runs() {
 		a.trigger(interruption, a.Notices, noticeBatch, noticeConcurrency)
-		a.rules()
 		a.trigger(sweep, a.Ticks, 1, tickConcurrency)
 		a.trigger(lifecycle, a.Work, workBatch, workConcurrency)
-		a.schedules()
+		a.schedules(props)
 	}
 	a.alarms(props)
+	if props.Dashboard {
+		a.dashboard(props)
+	}
 }
 
 // ttlAttribute is where the ledger writes when a row ends (internal/ledger).

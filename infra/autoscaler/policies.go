@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 )
 
@@ -47,10 +48,55 @@ type grants struct {
 	auto  *Autoscaler
 }
 
-// plan reads what the others remember.
+// plan reads what the others remember, and the cluster; and for the doctor, whatever can be in
+// the way of a node. It writes nothing but its log.
 func (g grants) plan() []policy {
-	return []policy{{"ledger", []statement{{sid: "AllowReadingLedger", actions: []string{"dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query"},
-		resources: []string{*g.auto.Table.TableArn()}}}}}
+	a := g.auto
+	var functions, queues []string
+	for _, fn := range []*Function{a.Sweep, a.Lifecycle, a.Catalog, a.Interruption, a.Consolidation} {
+		functions = append(functions, *fn.Lambda.FunctionArn())
+	}
+	for _, q := range []awssqs.Queue{a.Ticks, a.Work, a.DeadWork, a.Notices, a.DeadNotices} {
+		queues = append(queues, *q.QueueArn())
+	}
+	stack := []statement{
+		{sid: "AllowReadingStack", actions: []string{"cloudformation:DescribeStacks", "cloudformation:ListStackResources"}, resources: []string{*g.stack.StackId()}},
+		{sid: "AllowReadingFunctions", actions: []string{"lambda:GetFunctionConfiguration", "lambda:GetFunctionConcurrency"}, resources: functions},
+		{sid: "AllowReadingTriggers", actions: []string{"lambda:GetEventSourceMapping"}, resources: []string{g.arn("lambda", "event-source-mapping:*")},
+			conditions: map[string]any{"ArnEquals": map[string]any{"lambda:FunctionArn": functions}}},
+		// Their names are known once they are made, and they are made when the cluster is set up,
+		// which waits for this function's access to it.
+		{sid: "AllowReadingSchedules", actions: []string{"scheduler:GetSchedule"}, resources: []string{g.arn("scheduler", "schedule/default/*")}},
+		{sid: "AllowReadingQueues", actions: []string{"sqs:GetQueueAttributes"}, resources: queues},
+		{sid: "AllowReadingAccountState", actions: []string{"lambda:GetAccountSettings", "cloudwatch:DescribeAlarms"}, resources: []string{"*"}, conditions: g.here()},
+	}
+	if len(a.ruleARNs) > 0 {
+		var rules []string
+		for _, r := range a.ruleARNs {
+			rules = append(rules, *r)
+		}
+		stack = append(stack, statement{sid: "AllowReadingRules", actions: []string{"events:DescribeRule", "events:ListTargetsByRule"}, resources: rules})
+	}
+	nodes := []statement{
+		{sid: "AllowReadingNetworkAndNodes", actions: []string{"ec2:DescribeImages", "ec2:DescribeInstanceStatus", "ec2:DescribeInstances", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets"},
+			resources: []string{"*"}, conditions: g.here()},
+		{sid: "AllowReadingConsoles", actions: []string{"ec2:GetConsoleOutput"}, resources: []string{g.arn("ec2", "instance/*")}, conditions: g.owned()},
+		{sid: "AllowReadingQuotas", actions: []string{"servicequotas:GetServiceQuota"}, resources: []string{g.arn("servicequotas", "ec2/*")}},
+		{sid: "AllowReadingNodeRoles", actions: []string{"iam:GetRole"}, resources: g.nodeRoles()},
+		{sid: "AllowAskingIAM", actions: []string{"iam:SimulatePrincipalPolicy"}, resources: append(g.nodeRoles(), *a.Sweep.Role.RoleArn())},
+		{sid: "AllowInstanceProfileReadActions", actions: []string{"iam:GetInstanceProfile"}, resources: []string{g.arnGlobal("iam", *g.stack.Account(), "instance-profile/*")}},
+		g.readingEntries(),
+	}
+	return []policy{
+		{"ledger", []statement{{sid: "AllowReadingLedger", actions: []string{"dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query"}, resources: []string{*a.Table.TableArn()}}}},
+		g.cluster(),
+		{"doctor-stack", stack},
+		{"doctor-nodes", append(nodes, g.parameters()...)},
+	}
+}
+
+func (g grants) readingEntries() statement {
+	return statement{sid: "AllowReadingAccessEntries", actions: []string{"eks:DescribeAccessEntry"}, resources: []string{g.arn("eks", "access-entry/"+g.props.ClusterName+"/*")}}
 }
 
 func (g grants) sweep() []policy {
@@ -104,7 +150,7 @@ func (g grants) bootstrap() []policy {
 	return append(out, policy{"nodes", []statement{
 		{sid: "AllowNodeAccessEntries", actions: []string{"eks:CreateAccessEntry"}, resources: []string{g.arn("eks", "cluster/"+g.props.ClusterName)},
 			conditions: map[string]any{"StringEquals": map[string]any{"eks:accessEntryType": "EC2_LINUX"}, "ArnEquals": map[string]any{"eks:principalArn": g.nodeRoles()}}},
-		{sid: "AllowReadingAccessEntries", actions: []string{"eks:DescribeAccessEntry"}, resources: []string{g.arn("eks", "access-entry/"+g.props.ClusterName+"/*")}},
+		g.readingEntries(),
 	}})
 }
 
@@ -223,13 +269,17 @@ func (g grants) taggingRegistered() statement {
 
 // discovery reads what there is to launch from.
 func (g grants) discovery() []statement {
-	out := []statement{
+	return append([]statement{
 		{sid: "AllowRegionalReadActions", actions: []string{"ec2:DescribeCapacityReservations", "ec2:DescribeImages", "ec2:DescribeInstanceTypeOfferings",
 			"ec2:DescribeInstanceTypes", "ec2:DescribePlacementGroups", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory", "ec2:DescribeSubnets"},
 			resources: []string{"*"}, conditions: g.here()},
-		{sid: "AllowSSMReadActions", actions: []string{"ssm:GetParameter"}, resources: []string{g.arnOf("ssm", "", "parameter/aws/service/*")}},
 		{sid: "AllowPricingReadActions", actions: []string{"pricing:GetProducts"}, resources: []string{"*"}},
-	}
+	}, g.parameters()...)
+}
+
+// parameters reads those that name images.
+func (g grants) parameters() []statement {
+	out := []statement{{sid: "AllowSSMReadActions", actions: []string{"ssm:GetParameter"}, resources: []string{g.arnOf("ssm", "", "parameter/aws/service/*")}}}
 	var own []string
 	for _, name := range g.props.SSMParameters {
 		own = append(own, g.arn("ssm", "parameter/"+strings.TrimPrefix(name, "/")))

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kerf.sh/kerf/internal/doctor"
 )
 
 // statements are all that a role's own policies say.
@@ -73,7 +75,7 @@ func TestActions(t *testing.T) {
 	const acts = common + " ec2:CreateFleet ec2:CreateLaunchTemplate ec2:CreateTags ec2:RunInstances ec2:TerminateInstances" +
 		" sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage sqs:SendMessage"
 	for f, want := range map[string]string{
-		"Plan":         logs + " dynamodb:DescribeTable dynamodb:GetItem dynamodb:Query",
+		"Plan":         logs + " " + strings.Join(looks(), " "),
 		"Sweep":        acts + " lambda:InvokeFunction",
 		"Lifecycle":    acts,
 		"Interruption": knows + " sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage sqs:SendMessage",
@@ -98,6 +100,40 @@ func TestActions(t *testing.T) {
 	}
 }
 
+// looks are the actions of IAM that the doctor says it needs, which are those of plans too.
+func looks() []string {
+	seen := map[string]bool{}
+	for _, list := range doctor.Permissions {
+		for _, p := range list {
+			if service, _, ok := strings.Cut(p, ":"); ok && !strings.Contains(service, " ") {
+				seen[p] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// TestPlanChangesNothing: whatever the plan function may do in AWS, it reads; to write is to
+// write its own log.
+func TestPlanChangesNothing(t *testing.T) {
+	for _, props := range []Props{demoProps(), {ClusterName: "prod", CodeDir: codeDir, PlanOnly: true}, {ClusterName: "prod", CodeDir: codeDir, Access: AccessConfigMap}} {
+		tm := made(t, props)
+		log := tm.find(t, "AWS::Logs::LogGroup", "KerfPlanLogs").id
+		for _, s := range statements(tm.role(t, "Plan")) {
+			for _, a := range list(s["Action"]) {
+				service, verb, _ := strings.Cut(a, ":")
+				reads := slices.ContainsFunc([]string{"Get", "Describe", "List", "Query", "Simulate"}, func(p string) bool { return strings.HasPrefix(verb, p) })
+				switch {
+				case reads && !slices.Contains([]string{"GetSessionToken", "GetFederationToken"}, verb):
+				case service == "logs" && target(s["Resource"]) == log:
+				default:
+					t.Errorf("it may %s: %v", a, s)
+				}
+			}
+		}
+	}
+}
+
 // unscoped are the statements whose resources are not named and that have no condition,
 // with the reason.
 var unscoped = map[string]string{
@@ -105,6 +141,8 @@ var unscoped = map[string]string{
 	"AllowSSMReadActions":                    "public parameters of AWS, under one path",
 	"AllowPricingReadActions":                "pricing:GetProducts has no resources; list prices are public",
 	"AllowUnscopedInstanceProfileListAction": "iam:ListInstanceProfiles is not scoped in Karpenter's policy either; it reads",
+	"AllowReadingSchedules":                  "schedules have no tags, and their names are known only once they are made; it reads",
+	"AllowReadingQuotas":                     "what EC2 allows the account; it reads",
 	"AllowReadingAccessEntries":              "the ids of entries are EKS's; those of this cluster alone",
 	"AllowInstanceProfileReadActions":        "a profile that does not exist has no tags that a condition could ask for; it reads",
 }
@@ -196,6 +234,9 @@ func TestConditions(t *testing.T) {
 		"AllowScopedInstanceProfileTagActions":      profile("ResourceTag", "RequestTag"),
 		"AllowScopedInstanceProfileActions":         profile("ResourceTag"),
 		"AllowLaunchReads":                          here,
+		"AllowReadingAccountState":                  here,
+		"AllowReadingNetworkAndNodes":               here,
+		"AllowReadingConsoles":                      owned,
 		"AllowReadingDenials":                       here,
 		"AllowRegionalReadActions":                  here,
 	}
@@ -209,6 +250,12 @@ func TestConditions(t *testing.T) {
 			sid, _ := s["Sid"].(string)
 			condition, _ := s["Condition"].(map[string]any)
 			seen[sid] = true
+			if sid == "AllowReadingTriggers" { // those of five functions
+				if got := list(condition["ArnEquals"].(map[string]any)["lambda:FunctionArn"]); len(got) != 5 || len(condition) != 1 {
+					t.Errorf("%s %s: %v", f, sid, condition)
+				}
+				continue
+			}
 			if sid == "AllowNodeAccessEntries" { // what is in it is known once it is deployed
 				condition = render(condition).(map[string]any)
 			}

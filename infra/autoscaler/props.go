@@ -60,6 +60,13 @@ type Props struct {
 	TableName string
 	// AlarmTopicARN is the SNS topic that alarms tell. Default: they tell nobody.
 	AlarmTopicARN string
+	// Dashboard adds a dashboard of CloudWatch: the metrics of the functions, and of what they
+	// run on.
+	Dashboard bool
+	// ConsolidationSchedule is when the cluster is looked over for what could be cheaper: an
+	// expression of EventBridge Scheduler, or Off. Default: every minute. A pass proposes and
+	// the next one acts, so that two of them are needed for a change.
+	ConsolidationSchedule string
 	// SharedConcurrency reserves nothing of the account's concurrency for lifecycle,
 	// interruption and consolidation. Accounts with a limit below 116 need it.
 	SharedConcurrency bool
@@ -99,6 +106,9 @@ const (
 // Kerf's, take over what is somebody else's too, or nothing.
 var CRDModes = []string{"apply", "force", "leave"}
 
+// Off is a schedule that never comes.
+const Off = "off"
+
 // RetentionDays are the retentions that CloudWatch Logs knows.
 var RetentionDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 
@@ -108,7 +118,10 @@ var (
 	topicARN  = regexp.MustCompile(`^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$`)
 	parameter = regexp.MustCompile(`^/?[a-zA-Z0-9_.-]+(/[a-zA-Z0-9_.-]+)*$`)
 	tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
-	ec2ID     = regexp.MustCompile(`^[a-z]+-[0-9a-f]{8,17}$`)
+	// The two forms that Scheduler repeats; it looks closer itself.
+	scheduleRate = regexp.MustCompile(`^rate\((1 (minute|hour|day)|([2-9]|[1-9][0-9]+) (minutes|hours|days))\)$`)
+	scheduleCron = regexp.MustCompile(`^cron\([0-9A-Z*?/,#L W-]+\)$`)
+	ec2ID        = regexp.MustCompile(`^[a-z]+-[0-9a-f]{8,17}$`)
 )
 
 // clusterName is what EKS accepts.
@@ -147,6 +160,9 @@ func (p Props) withDefaults() Props {
 	}
 	if p.Access == "" {
 		p.Access = AccessEntries
+	}
+	if p.ConsolidationSchedule == "" {
+		p.ConsolidationSchedule = "rate(1 minute)"
 	}
 	if p.CRDs == "" {
 		p.CRDs = CRDModes[0]
@@ -206,6 +222,9 @@ func (p Props) validate() error {
 	}
 	if !slices.Contains(CRDModes, p.CRDs) {
 		bad("crds: %q is not known; want %s", p.CRDs, strings.Join(CRDModes, ", "))
+	}
+	if p.ConsolidationSchedule != Off && !scheduleRate.MatchString(p.ConsolidationSchedule) && !scheduleCron.MatchString(p.ConsolidationSchedule) {
+		bad("consolidationSchedule: %q is no schedule; want %s, like rate(5 minutes), or like cron(*/5 8-18 ? * MON-FRI *), whose hours are those of UTC", p.ConsolidationSchedule, Off)
 	}
 	errs = append(errs, p.checkNetwork()...)
 	if err := p.checkSettings(); err != nil {

@@ -44,7 +44,7 @@ var notices = []struct{ id, source, detailType, description string }{
 // rules bring the notices of the region to their queue. They filter by kind and nothing
 // else: a rule that looks for more misses what AWS words anew.
 func (a *Autoscaler) rules() {
-	arns := make([]*string, len(notices))
+	a.ruleARNs = make([]*string, len(notices))
 	for i, n := range notices {
 		rule := awsevents.NewCfnRule(a.Construct, &n.id, &awsevents.CfnRuleProps{
 			Description:  jsii.String("Kerf: " + n.description),
@@ -55,12 +55,12 @@ func (a *Autoscaler) rules() {
 				RetryPolicy: &awsevents.CfnRule_RetryPolicyProperty{MaximumEventAgeInSeconds: jsii.Number(noticeRetention), MaximumRetryAttempts: jsii.Number(185)},
 			}},
 		})
-		arns[i] = rule.AttrArn()
+		a.ruleARNs[i] = rule.AttrArn()
 	}
 	a.Notices.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 		Sid: jsii.String("AllowRules"), Actions: jsii.Strings("sqs:SendMessage"), Resources: &[]*string{a.Notices.QueueArn()},
 		Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String("events.amazonaws.com"), nil)},
-		Conditions: &map[string]any{"ArnEquals": map[string]any{"aws:SourceArn": arns}},
+		Conditions: &map[string]any{"ArnEquals": map[string]any{"aws:SourceArn": a.ruleARNs}},
 	}))
 }
 
@@ -77,7 +77,7 @@ func (a *Autoscaler) trigger(fn Function, q awssqs.Queue, batch, concurrency int
 const minuteTick = `{"kind":"minute","sent":"<aws.scheduler.scheduled-time>"}`
 
 // schedules adds what starts by itself.
-func (a *Autoscaler) schedules() {
+func (a *Autoscaler) schedules(props Props) {
 	schedule := func(id, description, expression string, maxAge int, target, action, input string) {
 		scope := constructs.NewConstruct(a.Construct, &id)
 		role := awsiam.NewRole(scope, jsii.String("Role"), &awsiam.RoleProps{
@@ -104,7 +104,9 @@ func (a *Autoscaler) schedules() {
 	// Cron and not rate: a rate counts from when the stack was made, and a tick is the start
 	// of a minute.
 	schedule("Minute", "a tick for each minute", "cron(* * * * ? *)", 60, *a.Ticks.QueueArn(), "sqs:SendMessage", minuteTick)
-	schedule("Consolidate", "a pass that makes the cluster cheaper", "rate(1 minute)", 60, *a.Consolidation.Lambda.FunctionArn(), "lambda:InvokeFunction", "{}")
+	if props.ConsolidationSchedule != Off {
+		schedule("Consolidate", "a pass that makes the cluster cheaper", props.ConsolidationSchedule, 60, *a.Consolidation.Lambda.FunctionArn(), "lambda:InvokeFunction", "{}")
+	}
 	if a.Prices != nil {
 		schedule("PriceRefresh", "types and prices anew", "rate(5 minutes)", 300, *a.Prices.Lambda.FunctionArn(), "lambda:InvokeFunction", `{"only":"prices"}`)
 	}

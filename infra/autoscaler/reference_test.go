@@ -76,7 +76,7 @@ function, a half of catalog outside the VPC, reads types and prices into the led
 Each function has a role of its own. Names are those of Karpenter's controller policy where it has the same statement. A
 cluster's name is ` + "`prod`" + ` here. What a function may do in the cluster is said by the ClusterRole ` + "`kerf-<function>`" + `, which bootstrap makes and the
 function's access entry leads to; ` + "`kubectl describe clusterrole kerf-sweep`" + ` shows it. Bootstrap itself is an administrator of the
-cluster; the plan function has no access to it, as it is sent what it plans on.
+cluster. The plan function may list what plans depend on and get what the doctor looks at; neither here nor there can it change anything.
 
 `)
 	place := strings.NewReplacer("aws-us-gov", "<partition>", "ap-southeast-4", "<region>", "123456789012", "<account>")
@@ -96,12 +96,12 @@ cluster; the plan function has no access to it, as it is sent what it plans on.
 			var names []string
 			for _, r := range resources {
 				if id := target(r); id != "" {
-					names = append(names, tm.Resources[id].Type+" "+strings.TrimRight(strings.TrimPrefix(id, "Kerf"), "0123456789ABCDEF"))
+					names = append(names, tm.name(id))
 					continue
 				}
 				names = append(names, "`"+place.Replace(list(r)[0])+"`")
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", sid, strings.Join(list(s["Action"]), ", "), strings.Join(names, ", "), place.Replace(conditions(s["Condition"])))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", sid, strings.Join(list(s["Action"]), ", "), strings.Join(names, ", "), place.Replace(tm.conditions(s["Condition"])))
 		}
 		b.WriteString("\n")
 	}
@@ -130,14 +130,35 @@ see that it is another one, and find out what there is before they act again.
 	return b.String()
 }
 
+// name is a resource of the stack for people.
+func (tm template) name(id string) string {
+	if id == "AWS::StackId" {
+		return "this stack"
+	}
+	return tm.Resources[id].Type + " " + strings.TrimRight(strings.TrimPrefix(id, "Kerf"), "0123456789ABCDEF")
+}
+
 // conditions are those of a statement in one cell of a table.
-func conditions(v any) string {
-	m, _ := render(v).(map[string]any)
+func (tm template) conditions(v any) string {
+	m, _ := v.(map[string]any)
 	var out []string
 	for _, op := range slices.Sorted(maps.Keys(m)) {
 		keys := m[op].(map[string]any)
 		for _, k := range slices.Sorted(maps.Keys(keys)) {
-			out = append(out, fmt.Sprintf("%s `%s`: `%s`", op, k, strings.Join(list(keys[k]), "`, `")))
+			values, ok := keys[k].([]any)
+			if !ok {
+				values = []any{keys[k]}
+			}
+			var names []string
+			for _, x := range values {
+				id := target(x)
+				if _, made := tm.Resources[id]; made {
+					names = append(names, tm.name(id))
+				} else {
+					names = append(names, "`"+list(x)[0]+"`")
+				}
+			}
+			out = append(out, fmt.Sprintf("%s `%s`: %s", op, k, strings.Join(names, ", ")))
 		}
 	}
 	return strings.Join(out, "; ")

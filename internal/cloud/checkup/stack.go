@@ -27,7 +27,7 @@ import (
 // parts says which resources of the stack are what: by the end of their ids, which is the
 // same wherever the construct is used.
 var parts = map[string]*regexp.Regexp{
-	"AWS::Lambda::Function":           regexp.MustCompile(`(Plan|Sweep|Lifecycle|Catalog|Interruption|Consolidation|Bootstrap|Prices)Function[0-9A-F]{8}$`),
+	"AWS::Lambda::Function":           regexp.MustCompile(`(Sweep|Lifecycle|Catalog|Interruption|Consolidation)Function[0-9A-F]{8}$`),
 	"AWS::Lambda::EventSourceMapping": regexp.MustCompile(`(Sweep|Lifecycle|Interruption)FunctionTrigger[0-9A-F]{8}$`),
 	"AWS::Scheduler::Schedule":        regexp.MustCompile(`(Minute|Consolidate|CatalogRefresh|PriceRefresh)Schedule[0-9A-F]{8}$`),
 	"AWS::Events::Rule":               regexp.MustCompile(`(SpotInterruptionRule|RebalanceRule|InstanceStateChangeRule|ScheduledChangeRule|CapacityReservationInterruptionRule)[0-9A-F]{8}$`),
