@@ -103,6 +103,7 @@ func (g grants) sweep() []policy {
 	return []policy{
 		g.ledger(), g.cluster(), g.launching(),
 		{"removing", g.removing()},
+		{"statuses", []statement{{sid: "AllowReadingInstanceStatus", actions: []string{"ec2:DescribeInstanceStatus"}, resources: []string{"*"}, conditions: g.here()}}},
 		{"queues", []statement{consume("AllowTicks", *g.auto.Ticks.QueueArn()), send("AllowSendingTicksAndWork", *g.auto.Ticks.QueueArn(), *g.auto.Work.QueueArn())}},
 		{"catalog", []statement{{sid: "AllowCatalogRefresh", actions: []string{"lambda:InvokeFunction"}, resources: []string{*g.auto.Catalog.Lambda.FunctionArn()}}}},
 	}

@@ -76,7 +76,7 @@ func TestActions(t *testing.T) {
 		" sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage sqs:SendMessage"
 	for f, want := range map[string]string{
 		"Plan":         logs + " " + strings.Join(looks(), " "),
-		"Sweep":        acts + " lambda:InvokeFunction",
+		"Sweep":        acts + " lambda:InvokeFunction ec2:DescribeInstanceStatus",
 		"Lifecycle":    acts,
 		"Interruption": knows + " sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage sqs:SendMessage",
 		"Consolidation": knows + " ec2:DescribeLaunchTemplates iam:PassRole ec2:CreateFleet ec2:CreateLaunchTemplate ec2:CreateTags ec2:RunInstances" +
@@ -236,6 +236,7 @@ func TestConditions(t *testing.T) {
 		"AllowLaunchReads":                          here,
 		"AllowReadingAccountState":                  here,
 		"AllowReadingNetworkAndNodes":               here,
+		"AllowReadingInstanceStatus":                here,
 		"AllowReadingConsoles":                      owned,
 		"AllowReadingDenials":                       here,
 		"AllowRegionalReadActions":                  here,
