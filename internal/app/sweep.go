@@ -14,9 +14,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
+	"kerf.sh/kerf/internal/cloud/fleet"
 	"kerf.sh/kerf/internal/cloud/template"
 	"kerf.sh/kerf/internal/execute"
 	"kerf.sh/kerf/internal/handler"
+	"kerf.sh/kerf/internal/interruption"
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/queue"
@@ -170,6 +172,12 @@ func (f *sweepFunction) housekeeping(look *handler.Lifecycle, rep *report.Report
 	h := &f.house
 	h.Memory, h.Cluster, h.Executor, h.Lifecycle = look.Memory, look.Cluster, look.Executor, look
 	h.ClusterName, h.Now, h.Instance = f.conf.Cluster, f.now, f.name
+	if h.Notices == nil {
+		h.Notices = &handler.Interruption{ClusterName: f.conf.Cluster, Now: f.now, Instance: f.name}
+	}
+	n := h.Notices
+	n.Memory, n.Cluster, n.Executor, n.Ticks, n.Work = look.Memory, look.Cluster, look.Executor, sender(f.ticks), sender(f.work)
+	h.Statuses = func(ctx context.Context) ([]interruption.Status, error) { return fleet.Statuses(ctx, f.ec2()) }
 	h.Price = func(ctx context.Context, in lifecycle.Instance) snapshot.Price {
 		facts, err := handler.LoadFacts(ctx, look.Memory, f.region, f.now(), &f.facts)
 		if err != nil {
