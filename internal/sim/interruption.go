@@ -55,8 +55,10 @@ const (
 )
 
 func newBus(w *World) *bus {
-	return &bus{w: w, dice: newDice(w.Seed, "bus"), sent: map[string]*notice{}, of: map[string][]*notice{}, warned: map[string]bool{},
+	b := &bus{w: w, dice: newDice(w.Seed, "bus"), sent: map[string]*notice{}, of: map[string][]*notice{}, warned: map[string]bool{},
 		strangers: map[string]bool{}, impaired: map[string]ailment{}, planned: map[string]plannedEvent{}}
+	w.aws.ec2.Statuses = b.statuses
+	return b
 }
 
 // drawNotices draws what AWS says of instances. It comes after all else, and from other dice:

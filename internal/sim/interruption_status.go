@@ -45,42 +45,41 @@ func (b *bus) ails(i *ec2fake.Instance) {
 	b.w.tracef("instance %s ails: %+v %+v", i.ID, b.impaired[i.ID], b.planned[i.ID])
 }
 
-// DescribeInstanceStatus implements fleet.StatusClient: it tells of instances that run.
+// statuses are the instances that run and are not well, by what is asked for.
+func (b *bus) statuses(filter string, codes []string) (out []types.InstanceStatus) {
+	runs := func(id string) bool {
+		return b.w.cluster.machines[id].i.State(b.w.now()) == types.InstanceStateNameRunning
+	}
+	if filter == "event.code" {
+		for _, id := range slices.Sorted(maps.Keys(b.planned)) {
+			x := b.planned[id]
+			if !runs(id) || !slices.Contains(codes, x.code) {
+				continue
+			}
+			event := types.InstanceStatusEvent{Code: types.EventCode(x.code), Description: awssdk.String(x.description)}
+			if !x.begins.IsZero() {
+				event.NotBefore = &x.begins
+			}
+			out = append(out, types.InstanceStatus{InstanceId: awssdk.String(id), Events: []types.InstanceStatusEvent{event}})
+		}
+		return out
+	}
+	for _, id := range slices.Sorted(maps.Keys(b.impaired)) {
+		x := b.impaired[id]
+		if !runs(id) || x.system != (filter == "system-status.status") {
+			continue
+		}
+		bad := &types.InstanceStatusSummary{Status: types.SummaryStatusImpaired, Details: []types.InstanceStatusDetails{{ImpairedSince: &x.since}}}
+		s := types.InstanceStatus{InstanceId: awssdk.String(id), InstanceStatus: bad}
+		if x.system {
+			s.InstanceStatus, s.SystemStatus = nil, bad
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// DescribeInstanceStatus implements fleet.StatusClient.
 func (e *ec2Client) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
-	return ec2call(ctx, e, bound{Op: "DescribeInstanceStatus", Object: awssdk.ToString(in.Filters[0].Name)}, in,
-		func(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
-			b := e.a.w.bus
-			out := &ec2.DescribeInstanceStatusOutput{}
-			runs := func(id string) bool {
-				return e.a.w.cluster.machines[id].i.State(e.a.w.now()) == types.InstanceStateNameRunning
-			}
-			switch filter := awssdk.ToString(in.Filters[0].Name); filter {
-			case "event.code":
-				for _, id := range slices.Sorted(maps.Keys(b.planned)) {
-					x := b.planned[id]
-					if !runs(id) || !slices.Contains(in.Filters[0].Values, x.code) {
-						continue
-					}
-					event := types.InstanceStatusEvent{Code: types.EventCode(x.code), Description: awssdk.String(x.description)}
-					if !x.begins.IsZero() {
-						event.NotBefore = &x.begins
-					}
-					out.InstanceStatuses = append(out.InstanceStatuses, types.InstanceStatus{InstanceId: awssdk.String(id), Events: []types.InstanceStatusEvent{event}})
-				}
-			default:
-				for _, id := range slices.Sorted(maps.Keys(b.impaired)) {
-					x := b.impaired[id]
-					if !runs(id) || x.system != (filter == "system-status.status") {
-						continue
-					}
-					bad := &types.InstanceStatusSummary{Status: types.SummaryStatusImpaired, Details: []types.InstanceStatusDetails{{ImpairedSince: &x.since}}}
-					s := types.InstanceStatus{InstanceId: awssdk.String(id), InstanceStatus: bad}
-					if x.system {
-						s.InstanceStatus, s.SystemStatus = nil, bad
-					}
-					out.InstanceStatuses = append(out.InstanceStatuses, s)
-				}
-			}
-			return out, nil
-		})
+	return ec2call(ctx, e, bound{Op: "DescribeInstanceStatus", Object: awssdk.ToString(in.Filters[0].Name)}, in, e.a.ec2.DescribeInstanceStatus)
 }

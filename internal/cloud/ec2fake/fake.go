@@ -90,6 +90,8 @@ type EC2 struct {
 	Seed string
 	// Hook, when set, is asked before every call.
 	Hook func(Call) Fault
+	// Statuses are the instances that are not well, by what is asked for; nil = all are.
+	Statuses func(filter string, values []string) []types.InstanceStatus
 	// Denied are IAM actions that are refused ("ec2:CreateFleet").
 	Denied map[string]bool
 

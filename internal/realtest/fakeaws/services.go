@@ -25,8 +25,8 @@ func ec2Actions(f *ec2fake.EC2) map[string]operation {
 		"CreateLaunchTemplate": serves(f.CreateLaunchTemplate), "DescribeLaunchTemplates": serves(f.DescribeLaunchTemplates), "DeleteLaunchTemplate": serves(f.DeleteLaunchTemplate),
 		"DescribeSubnets": serves(f.DescribeSubnets), "DescribeSecurityGroups": serves(f.DescribeSecurityGroups), "DescribePlacementGroups": serves(f.DescribePlacementGroups),
 		"DescribeImages": serves(f.DescribeImages), "DescribeCapacityReservations": serves(f.DescribeCapacityReservations),
-		"DescribeSpotPriceHistory": serves(f.DescribeSpotPriceHistory),
-		"DescribeInstanceTypes":    serves(f.DescribeInstanceTypes), "DescribeInstanceTypeOfferings": serves(f.DescribeInstanceTypeOfferings),
+		"DescribeSpotPriceHistory": serves(f.DescribeSpotPriceHistory), "DescribeInstanceStatus": serves(f.DescribeInstanceStatus),
+		"DescribeInstanceTypes": serves(f.DescribeInstanceTypes), "DescribeInstanceTypeOfferings": serves(f.DescribeInstanceTypeOfferings),
 	}
 }
 

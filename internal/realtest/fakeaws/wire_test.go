@@ -104,6 +104,7 @@ func TestEC2OnTheWire(t *testing.T) {
 	c := ec2.New(ec2.Options{Region: Region, BaseEndpoint: url, Credentials: keys})
 	roundTrip(t, q, "CreateFleet", c.CreateFleet)
 	roundTrip(t, q, "DescribeInstances", c.DescribeInstances)
+	roundTrip(t, q, "DescribeInstanceStatus", c.DescribeInstanceStatus)
 	roundTrip(t, q, "TerminateInstances", c.TerminateInstances)
 	roundTrip(t, q, "CreateTags", c.CreateTags)
 	roundTrip(t, q, "RunInstances", c.RunInstances)
