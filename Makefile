@@ -211,8 +211,12 @@ deploy: build check-node check-cluster ## deploy to an EKS cluster: make deploy 
 	npx --yes $(CDK_CLI) deploy $(CDK_CONTEXT)
 
 .PHONY: destroy
-destroy: check-node check-cluster ## remove the stack (AWS credentials needed)
+destroy: check-node check-cluster ## remove the stack; nodes, NodePools and the table stay (AWS credentials needed; see uninstall)
 	npx --yes $(CDK_CLI) destroy $(CDK_CONTEXT)
+
+.PHONY: uninstall
+uninstall: check-cluster ## take Kerf out whole: shows what it would do; make uninstall CLUSTER=name YES=1 [NODES=remove CRDS=remove TABLE=remove]
+	@YES='$(YES)' NODES='$(NODES)' CRDS='$(CRDS)' TABLE='$(TABLE)' scripts/uninstall/uninstall.sh '$(CLUSTER)'
 
 .PHONY: doctor
 doctor: $(if $(findstring --context,$(ARGS)),,check-cluster) $(BUILD)/host/plan ## why pods get no nodes: make doctor CLUSTER=name [ARGS="--context NAME -o json"]; reads only

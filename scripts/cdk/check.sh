@@ -38,4 +38,13 @@ if [ -z "$(value vpcId '')" ] && { [ "$public" != True ] || [ "$cidr" != 0.0.0.0
   say "the endpoint of cluster $cluster is not open to the world, and functions outside its VPC cannot reach it: deploy with
     CONTEXT='-c vpcId=$vpc -c clusterSecurityGroupId=$group -c subnetIds=PRIVATE,SUBNETS'   (and endpoints=true where they have no NAT)"
 fi
+# Lambda leaves at least 100 of the account's concurrency unreserved; the stack reserves 16.
+source "$(dirname "$0")/stack.sh"
+if [ "$(value planOnly false)" != true ] && [ "$(value sharedConcurrency false)" != true ] &&
+  free=$(aws lambda get-account-settings --output text --query AccountLimit.UnreservedConcurrentExecutions 2>/dev/null) && [[ $free =~ ^[0-9]+$ ]] && [ "$free" -lt 116 ] &&
+  ! aws cloudformation describe-stacks --stack-name "$(stack_of "$cluster")" >/dev/null 2>&1; then
+  say "$free concurrent functions are unreserved in this account and region, and the stack reserves 16 of those above 100: deploy with
+    CONTEXT='-c sharedConcurrency=true'
+  or ask for more: aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value 1000"
+fi
 exit $bad
