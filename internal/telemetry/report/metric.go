@@ -22,6 +22,8 @@ const (
 	Launched Metric = "Launched"
 	// InFlight are the nodes that are coming.
 	InFlight Metric = "InFlight"
+	// BlockedDrains are the nodes that are to go and whose pods may not leave.
+	BlockedDrains Metric = "BlockedDrains"
 	// PassSeconds is how long a pass took that planned.
 	PassSeconds Metric = "PassSeconds"
 	// Failures is what was tried and did not come about.
@@ -103,6 +105,8 @@ func Series() int {
 	for _, r := range Table() {
 		if r.PerFunction {
 			n += len(r.Functions)
+		{Metric: BlockedDrains, Unit: Count, Functions: []string{lifecycle},
+			Meaning: "Nodes that are to go and whose pods may not leave: a PodDisruptionBudget or do-not-disrupt keeps them, or they wait for the node that takes them. The condition Drained of the NodeClaim and its Event FailedDraining name the pods and the budgets."},
 		} else {
 			n++
 		}
