@@ -94,7 +94,7 @@ func (a *acting) lifecycle(ctx context.Context) (*handler.Lifecycle, error) {
 	}
 	memory := a.ledger(ctx)
 	h := &handler.Lifecycle{
-		Memory: memory, Cluster: cluster, Work: sender(a.work), Now: a.now, Each: each, Instance: a.name,
+		Memory: memory, Cluster: cluster, Work: sender(a.work), Now: a.now, Each: each, Pause: pause, Instance: a.name,
 		Known: func(ctx context.Context) (execute.Knower, error) {
 			return handler.LoadKnower(ctx, memory, cluster, a.region, a.now(), &a.facts)
 		},

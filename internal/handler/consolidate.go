@@ -51,6 +51,8 @@ type Consolidation struct {
 	MassShare int
 	// DryRun: nothing is changed, what would be is reported.
 	DryRun bool
+	// Notices are told of what is decided; nil = nobody is.
+	Notices Notifier
 	// Work bounds the search of one pass (disruption.Options.Work); 0 = enough for 5,000 nodes.
 	Work int64
 }
@@ -132,6 +134,7 @@ func (h *Consolidation) pass(ctx context.Context, lease *lifecycle.Lease, rep *C
 		return err
 	}
 	x := &consolidating{h: h, w: w, lease: lease, rep: rep, commands: commands}
+	defer x.notify(ctx) // what was decided was, however the pass ends
 	if err := x.rests(ctx); err != nil {
 		return err
 	}
@@ -173,6 +176,9 @@ func (h *Consolidation) pass(ctx context.Context, lease *lifecycle.Lease, rep *C
 	}
 	rep.warn(x.goOn(ctx, cursor, found.Next))
 	x.mark(ctx, found)
+	x.tellClaims(ctx, found.States)
+	x.tellNodes(ctx, found.Verdicts)
+	x.noteHeld(found.Moves)
 	x.outcome()
 	return nil
 }
@@ -193,6 +199,9 @@ type consolidating struct {
 	selected  map[string]disruption.Selected
 	doomed    map[string]string
 	kick      bool
+	// notices are to be told at the end, events were written already.
+	notices []lifecycle.Notice
+	events  int
 }
 
 func (x *consolidating) now() time.Time { return x.h.Sweep.Now() }
@@ -355,7 +364,7 @@ func (x *consolidating) propose(ctx context.Context, base *plan.Plan, moves []pl
 // command is a proposal for a move. Over an old one of the same nodes it starts anew.
 func (x *consolidating) command(id, planID string, m *plan.Move, old *lifecycle.Command) lifecycle.Command {
 	c := lifecycle.Command{
-		ID: id, Reason: string(m.Reason), Phase: lifecycle.Proposed, PlanID: planID, Saving: m.Saving, Nodes: slices.Clone(m.Remove),
+		ID: id, Reason: string(m.Reason), Detail: m.Detail, Phase: lifecycle.Proposed, PlanID: planID, Saving: m.Saving, Nodes: slices.Clone(m.Remove),
 		Adds: len(m.Add) > 0, Created: x.now(), NextAt: x.now().Add(proposedFor),
 	}
 	if old != nil {
@@ -415,5 +424,6 @@ func (x *consolidating) save(ctx context.Context, c lifecycle.Command) error {
 	} else {
 		x.commands = slices.Insert(x.commands, i, saved)
 	}
+	x.note(saved)
 	return nil
 }

@@ -202,6 +202,7 @@ func (x *consolidating) remove(ctx context.Context, c lifecycle.Command, m *plan
 	x.rep.warn(x.h.Sweep.Memory.Decide(ctx, lifecycle.Decision{
 		At: x.now(), ID: c.PlanID, Kind: c.Reason, Why: m.Detail, Before: x.rep.Savings.Now, After: x.rep.Savings.Now - m.Saving, Objects: c.Nodes,
 	}))
+	x.tellGoing(ctx, c, m.Detail)
 	return x.delete(ctx, c)
 }
 

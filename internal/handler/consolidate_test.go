@@ -461,6 +461,7 @@ func TestConsolidateMarks(t *testing.T) {
 			}
 		}
 	}
+	w.run() // it says what NodeClaims and Events are to say
 	at := len(w.kube.calls)
 	w.run()
 	if c := writes(w.kube.calls[at:]); len(c) > 0 {

@@ -44,6 +44,8 @@ type Lifecycle struct {
 	Now  func() time.Time
 	// Each runs f for 0 to n-1, several at a time; nil = one after the other.
 	Each func(n int, f func(i int))
+	// Pause waits between two looks at nodes that open; nil = there is one look a run.
+	Pause func(ctx context.Context, d time.Duration) error
 	// Told is given what a run came to, for logs and metrics; nil = nobody.
 	Told func(ctx context.Context, r LifecycleReport)
 	// Instance tells this function apart in Events.
@@ -237,7 +239,7 @@ func (h *Lifecycle) run(ctx context.Context, c *chain) (rep LifecycleReport, err
 	rep.InFlight = len(flying)
 	look.read(ctx, flying)
 	rep.Incomplete = look.incomplete
-	again := h.open(ctx, records, flying, look, &rep)
+	again := h.openAll(ctx, records, flying, look, &rep)
 	after, err := h.advance(ctx, flying, look, &rep)
 	h.drain(ctx, after, records, look, &rep)
 	rep.Next = h.next(after, due, rep.Left > 0)

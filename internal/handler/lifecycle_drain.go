@@ -17,6 +17,8 @@ type draining struct {
 	r    *lifecycle.Record
 	plan lifecycle.Drain
 	errs []error // of the evictions of the plan
+	// why is what keeps its pods, sorted.
+	why []string
 }
 
 // drain has the pods of nodes that are to go leave, as lifecycle.PlanDrain says: those of
@@ -37,7 +39,7 @@ func (h *Lifecycle) drain(ctx context.Context, records, all []lifecycle.Record, 
 			continue
 		}
 		if ok, why := r.Relieved(others, x.held, now); !ok {
-			h.blocked(ctx, r, []string{why}, rep)
+			h.blocked(ctx, &draining{r: r, why: []string{why}}, rep)
 			continue
 		}
 		nodes = append(nodes, draining{r: r, plan: lifecycle.PlanDrain(x.held, r.Deadline, now)})
@@ -47,6 +49,49 @@ func (h *Lifecycle) drain(ctx context.Context, records, all []lifecycle.Record, 
 	for i := range nodes {
 		h.evicted(ctx, &nodes[i], rep)
 	}
+	h.saveBlocked(ctx, nodes, now, rep)
+}
+
+const (
+	// blockedAfter is how long a drain is in vain before its NodeClaim says so: most of them
+	// are over by then, and each word is a write.
+	blockedAfter = 30 * time.Second
+	// blockers is how many of those that keep a node are named.
+	blockers = 3
+)
+
+// saveBlocked has records, and with them the Drained condition of their NodeClaims, say what
+// keeps pods from leaving. What it does not come to is said after the next look.
+func (h *Lifecycle) saveBlocked(ctx context.Context, nodes []draining, now time.Time, rep *LifecycleReport) {
+	var changes []lifecycle.Change
+	for i := range nodes {
+		n := &nodes[i]
+		if text := n.blockers(); text != n.r.Blocked && (text == "" || now.Sub(n.r.DeletingSince) >= blockedAfter) {
+			next := *n.r
+			next.Blocked = text
+			changes = append(changes, lifecycle.Change{Was: *n.r, Next: next})
+		}
+	}
+	for some := range slices.Chunk(changes, 20) {
+		if !h.enough(ctx) {
+			return
+		}
+		if _, err := h.Memory.Save(ctx, some...); err != nil && !errors.Is(err, lifecycle.ErrChanged) {
+			rep.Problems = append(rep.Problems, "write down what keeps pods from leaving: "+err.Error())
+		}
+	}
+}
+
+// blockers is one line about what keeps the pods of a node, since when.
+func (n *draining) blockers() string {
+	if len(n.why) == 0 {
+		return ""
+	}
+	names, more := n.why, ""
+	if len(names) > blockers {
+		names, more = names[:blockers], fmt.Sprintf("; and %d more", len(names)-blockers)
+	}
+	return "waits since " + n.r.DeletingSince.UTC().Format(time.RFC3339) + ": " + strings.Join(names, "; ") + more
 }
 
 // compareDeadlines orders the earlier one first, and none last.
@@ -95,7 +140,6 @@ func (h *Lifecycle) evict(ctx context.Context, nodes []draining, rep *LifecycleR
 
 // evicted says what came of the evictions of one node.
 func (h *Lifecycle) evicted(ctx context.Context, n *draining, rep *LifecycleReport) {
-	var why []string
 	for i, err := range n.errs {
 		e := &n.plan.Evictions[i]
 		switch {
@@ -104,23 +148,24 @@ func (h *Lifecycle) evicted(ctx context.Context, n *draining, rep *LifecycleRepo
 				h.emit(ctx, n.r, lifecycle.Remark{Reason: "Disrupted", Message: fmt.Sprintf("pod %s/%s ends by force: %s", e.Pod.Namespace, e.Pod.Name, e.Why)}, rep)
 			}
 		case errors.Is(err, api.ErrBlocked):
-			why = append(why, err.Error())
+			n.why = append(n.why, err.Error())
 		case !errors.Is(err, errLeft):
 			rep.Problems = append(rep.Problems, fmt.Sprintf("nodeclaim %s: %v", n.r.Claim, err))
 		}
 	}
 	for _, p := range n.plan.Held {
-		why = append(why, fmt.Sprintf("pod %s/%s says do-not-disrupt", p.Namespace, p.Name))
+		n.why = append(n.why, fmt.Sprintf("pod %s/%s says do-not-disrupt", p.Namespace, p.Name))
 	}
-	h.blocked(ctx, n.r, why, rep)
+	slices.Sort(n.why)
+	h.blocked(ctx, n, rep)
 }
 
 // blocked says what a drain waits for, where people look: one Event at the NodeClaim.
-func (h *Lifecycle) blocked(ctx context.Context, r *lifecycle.Record, why []string, rep *LifecycleReport) {
-	if len(why) == 0 {
+func (h *Lifecycle) blocked(ctx context.Context, n *draining, rep *LifecycleReport) {
+	text := n.blockers()
+	if text == "" {
 		return
 	}
-	slices.Sort(why)
 	rep.Blocked++
-	h.emit(ctx, r, lifecycle.Remark{Reason: "FailedDraining", Message: "waits since " + r.DeletingSince.UTC().Format("15:04:05") + " UTC: " + strings.Join(why, "; ")}, rep)
+	h.emit(ctx, n.r, lifecycle.Remark{Reason: "FailedDraining", Message: text}, rep)
 }

@@ -356,6 +356,21 @@ func (k *lifeKube) Label(_ context.Context, kind, name, uid string, labels map[s
 	return true, nil
 }
 
+func (k *lifeKube) Annotate(_ context.Context, kind, name, uid string, annotations map[string]string) (bool, error) {
+	if err := k.ask("annotate", kind, name); err != nil {
+		return false, err
+	}
+	o, err := k.find(kind, name, uid)
+	if err != nil {
+		return false, err
+	}
+	if o.meta.Annotations == nil {
+		o.meta.Annotations = map[string]string{}
+	}
+	maps.Copy(o.meta.Annotations, annotations)
+	return true, nil
+}
+
 func (k *lifeKube) PatchStatus(_ context.Context, kind, name, uid string, s api.Status) (bool, error) {
 	if err := k.ask("status", kind, name); err != nil {
 		return false, err
@@ -372,6 +387,7 @@ func (k *lifeKube) PatchStatus(_ context.Context, kind, name, uid string, s api.
 		o.status.Conditions = slices.DeleteFunc(o.status.Conditions, func(x snapshot.Condition) bool { return x.Type == c.Type })
 		o.status.Conditions = append(o.status.Conditions, c)
 	}
+	o.status.Conditions = slices.DeleteFunc(o.status.Conditions, func(x snapshot.Condition) bool { return slices.Contains(s.Gone, x.Type) })
 	return true, nil
 }
 

@@ -21,6 +21,11 @@ const (
 	shutAtMost = 30 * time.Second
 	// shutAtLeast is how long a Node stays cordoned for the pods of DaemonSets to be bound.
 	shutAtLeast = 3 * time.Second
+	// betweenLooks is how soon is looked again at pods that were told their node, up to
+	// looksAtMost times: those that lost their nomination get another, and the next of a kind
+	// is told once the one before is bound.
+	betweenLooks = 250 * time.Millisecond
+	looksAtMost  = 10
 	// pollOpening is when nodes that are about to take their pods are looked at again.
 	pollOpening = 2 * time.Second
 	// hostname is the label that every Node has for itself.
@@ -65,10 +70,27 @@ func unshut(n *snapshot.Node) {
 	n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t snapshot.Taint) bool { return t.Key == cordonTaint.Key })
 }
 
-// open lets the nodes that are ready take the pods of their plan, in the order and as
-// lifecycle.Opening says. It brings flying up to date, and reports whether it has to be
-// called again soon. What it cannot read or write leaves nodes shut, but not for long.
-func (h *Lifecycle) open(ctx context.Context, records, flying []lifecycle.Record, look *look, rep *LifecycleReport) (again bool) {
+// openAll lets the nodes that are ready take the pods of their plan, and looks after them as
+// long as there is something to tell their pods. It reports whether to come back soon.
+func (h *Lifecycle) openAll(ctx context.Context, records, flying []lifecycle.Record, look *look, rep *LifecycleReport) (again bool) {
+	for range looksAtMost {
+		var told bool
+		again, told = h.open(ctx, records, flying, look, rep)
+		if !again || !told || h.Pause == nil || !h.enough(ctx) {
+			return again
+		}
+		if h.Pause(ctx, betweenLooks) != nil {
+			return again
+		}
+		look.now = h.Now()
+	}
+	return again
+}
+
+// open is one such look: it acts in the order and as lifecycle.Opening says. It brings flying
+// up to date, and reports whether it has to be called again, and whether it opened a node or
+// told a pod. What it cannot read or write leaves nodes shut, but not for long.
+func (h *Lifecycle) open(ctx context.Context, records, flying []lifecycle.Record, look *look, rep *LifecycleReport) (again, told bool) {
 	w := &opener{h: h, look: look, rep: rep, nodes: map[string]*snapshot.Node{}, of: map[string]*lifecycle.Record{}}
 	current := map[string]*lifecycle.Record{}
 	for i := range flying {
@@ -82,19 +104,19 @@ func (h *Lifecycle) open(ctx context.Context, records, flying []lifecycle.Record
 		w.add(r)
 	}
 	if !w.some {
-		return false
+		return false, false
 	}
 	if err := w.read(ctx); err != nil {
 		rep.Problems = append(rep.Problems, "read pods for nodes that open: "+err.Error())
 		w.openLate(ctx, nil)
-		return true
+		return true, false
 	}
 	step := w.o.Open(look.now)
 	w.exchange(ctx, step.Pods)
 	failed := w.claim(ctx, step.Claims)
 	w.openLate(ctx, failed)
 	w.liftAll(ctx, slices.DeleteFunc(step.Open, func(name string) bool { return failed[name] }))
-	return len(step.Done) < w.active
+	return len(step.Done) < w.active, len(step.Claims)+len(step.Open) > 0
 }
 
 // opener is one step of opening.
