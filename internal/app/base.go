@@ -66,7 +66,7 @@ func newBase(ctx context.Context, function string, environ []string, out io.Writ
 	if b.name == "" {
 		b.name = "kerf-" + function
 	}
-	b.tel = telemetry.New(telemetry.Options{Out: out, Level: conf.Functions.LogLevel, Cluster: conf.Cluster, Function: function, Now: b.now})
+	b.tel = telemetry.New(telemetry.Options{Out: out, Level: conf.Functions.LogLevel, Cluster: conf.Cluster, Function: function, Optional: conf.Functions.ConsolidationMetrics, Now: b.now})
 	if b.aws, err = awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(b.region)); err != nil {
 		return nil, fmt.Errorf("read the configuration of AWS: %w", err)
 	}

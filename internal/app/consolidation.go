@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+
 	"kerf.sh/kerf/internal/handler"
+	"kerf.sh/kerf/internal/notice"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/telemetry/report"
 )
@@ -56,6 +59,9 @@ func (f *consolidationFunction) invoke(ctx context.Context, payload json.RawMess
 	s.Facts, s.ClusterName, s.Region, s.Interval, s.Instance = &f.facts, f.conf.Cluster, f.region, f.conf.Functions.SweepInterval, f.name
 	s.Now, s.Wait, s.Log = f.now, pause, f.tel.Log
 	h := &handler.Consolidation{Sweep: s, Kick: look.Kick, MassShare: int(f.conf.Functions.MassRemovalPercent), DryRun: f.conf.Functions.ConsolidationDryRun || r.DryRun}
+	if name := f.conf.Functions.NoticeBus; name != "" {
+		h.Notices = &notice.Bus{Client: eventbridge.NewFromConfig(f.aws), Name: name}
+	}
 	if r.Confirm != nil {
 		if err := h.Confirm(ctx, r.Confirm.NodePool, r.Confirm.Reason); err != nil {
 			return nil, err
@@ -67,10 +73,10 @@ func (f *consolidationFunction) invoke(ctx context.Context, payload json.RawMess
 		return nil, err
 	}
 	rep.Add(report.PassSeconds, f.now().Sub(begun).Seconds())
+	tellConsolidation(rep, got)
 	for key, v := range map[string]any{
 		"outcome": got.Outcome, "detail": got.Detail, "planId": got.PlanID, "nodes": got.Nodes, "moves": got.Moves, "proposed": got.Proposed, "begun": got.Begun,
 		"removed": got.Removed, "rolledBack": got.Back, "held": got.Held, "massRemovals": got.Mass, "open": got.Open, "warnings": got.Warnings,
-		"pricePerHourNow": got.Savings.Now, "pricePerHourAfter": got.Savings.After,
 	} {
 		rep.Say(key, v)
 	}
@@ -79,4 +85,18 @@ func (f *consolidationFunction) invoke(ctx context.Context, payload json.RawMess
 	}
 	out, err := plan.JSON(got.Plan, false)
 	return json.RawMessage(bytes.TrimSpace(out)), err
+}
+
+// tellConsolidation gives a pass's figures their names.
+func tellConsolidation(rep *report.Report, got *handler.ConsolidationReport) {
+	rep.Add(report.NodesRemoved, float64(got.Removed))
+	rep.Add(report.MovesRolledBack, float64(len(got.Back)))
+	rep.Add(report.MovesHeld, float64(got.Held))
+	rep.Add(report.Left, float64(got.Savings.Left))
+	if got.Nodes == 0 {
+		return // it has not come so far as to look
+	}
+	rep.Set(report.PricePerHour, float64(got.Savings.Now)/1e6)
+	rep.Set(report.PriceReachable, float64(got.Savings.After)/1e6)
+	rep.Set(report.PriceFloor, float64(got.Savings.Floor)/1e6)
 }

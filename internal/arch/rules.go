@@ -38,12 +38,14 @@ var packages = map[string]class{
 	"interruption": core,
 	"plan":         core,
 	"doctor":       core,
+	"idle":         core,
 
 	"kube":      adapter,
 	"cloud":     adapter,
 	"ledger":    adapter,
 	"queue":     adapter,
 	"telemetry": adapter,
+	"notice":    adapter,
 	"config":    adapter,
 
 	"execute": middle,

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/big"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -177,6 +178,16 @@ func queueURL(v string) error {
 	u, err := url.Parse(v)
 	if v != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Path == "") {
 		return errors.New("want the URL of a queue")
+	}
+	return nil
+}
+
+// busName checks the name or ARN of an event bus.
+var busPattern = regexp.MustCompile(`^(arn:[a-z-]+:events:[a-z0-9-]+:[0-9]{12}:event-bus/)?[A-Za-z0-9._/-]{1,256}$`)
+
+func busName(v string) error {
+	if v != "" && !busPattern.MatchString(v) {
+		return errors.New("want the name or the ARN of an event bus")
 	}
 	return nil
 }

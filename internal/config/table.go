@@ -34,6 +34,10 @@ type Functions struct {
 	// MassRemovalPercent and ConsolidationDryRun are those of consolidation.
 	MassRemovalPercent  int64
 	ConsolidationDryRun bool
+	// ConsolidationMetrics makes metrics of what consolidation does.
+	ConsolidationMetrics bool
+	// NoticeBus is the EventBridge bus, by name or ARN, that is told of decisions; "" = none.
+	NoticeBus string
 }
 
 // Stack is what the stack made. All of it is empty outside Lambda.
@@ -125,6 +129,18 @@ func functions() []Setting {
 			Meaning: "true where the functions cannot reach IAM and the price list: spec.role of an EC2NodeClass is then refused in favour of spec.instanceProfile, and list prices are those of the embedded table.",
 			parse: func(c *Config, v string) (err error) {
 				c.Functions.Isolated, err = oneOf(v, "false", "true")
+				return err
+			}},
+		{Key: "KERF_NOTICE_BUS", Values: "name or ARN of an event bus", Scope: Function,
+			Meaning: `The EventBridge bus that is told of every decision about nodes (source "kerf.sh", detail-type "Node Disruption"); a rule on it brings them to an SNS topic or anywhere else. Empty: nobody is told.`,
+			parse: func(c *Config, v string) error {
+				c.Functions.NoticeBus = v
+				return busName(v)
+			}},
+		{Key: "KERF_CONSOLIDATION_METRICS", Default: "false", Values: "false, true", Scope: Function,
+			Meaning: "What consolidation does and what the cluster costs become metrics in CloudWatch, six more that are billed. They are in the log line in any case.",
+			parse: func(c *Config, v string) (err error) {
+				c.Functions.ConsolidationMetrics, err = oneOf(v, "false", "true")
 				return err
 			}},
 	}

@@ -35,6 +35,7 @@ func (x *search) drift() {
 			continue
 		}
 		kind, detail := x.drifted(n)
+		x.stale[n.name] = [2]string{kind, detail}
 		if kind == "" {
 			continue
 		}

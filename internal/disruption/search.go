@@ -56,6 +56,8 @@ type Result struct {
 	// Marks are nodes to be annotated, Released those that run outside their reservation now.
 	Marks    []Mark
 	Released []string
+	// States are what NodeClaims are to say, by node.
+	States []State
 	// Next is the node at which the next pass has to begin, "" when all were looked at.
 	Next string
 }
@@ -79,6 +81,7 @@ type search struct {
 	asked   map[*snapshot.PodDisruptionBudget]asking // by moves, nil = not counted yet
 	askedOf map[string]asked
 	images  map[string]map[string]string // by class, then type
+	stale   map[string][2]string         // kind of drift and detail, by node; "" = none
 
 	verdicts map[string]plan.Verdict
 	// alternative is the best one to a node that stays, left are nodes that work ended before.
@@ -105,7 +108,7 @@ func Propose(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *Result {
 	x.forced()
 	x.drift()
 	x.consolidate()
-	out.Marks, out.Released = x.marks(), x.released()
+	out.Marks, out.Released, out.States = x.marks(), x.released(), x.states()
 	out.Moves = x.moves
 	out.Savings.After = out.Savings.Now
 	for i := range out.Moves {
@@ -124,7 +127,7 @@ func Propose(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *Result {
 func newSearch(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *search {
 	x := &search{
 		s: s, c: c, o: o, allowances: map[string]allowance{}, verdicts: map[string]plan.Verdict{}, budgets: map[string][]*snapshot.PodDisruptionBudget{},
-		alternative: map[string]plan.Verdict{}, left: map[string]bool{},
+		alternative: map[string]plan.Verdict{}, left: map[string]bool{}, stale: map[string][2]string{},
 		spent: map[string]int{}, askedOf: map[string]asked{}, images: map[string]map[string]string{}, gone: map[string]*node{}, keeps: map[string]string{}, shrinks: map[string]bool{},
 	}
 	if x.o.Work == 0 {

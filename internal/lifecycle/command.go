@@ -23,6 +23,7 @@ type Command struct {
 	ID string `json:"id"`
 	// Reason is that of the move: Empty, Underutilized, Drifted, Expired, Unhealthy, ...
 	Reason       string   `json:"reason"`
+	Detail       string   `json:"detail,omitempty"`       // more about the reason
 	Candidates   []string `json:"candidates"`             // claims
 	Nodes        []string `json:"nodes,omitempty"`        // of the candidates, in their order
 	Pools        []string `json:"pools,omitempty"`        // NodePools of the candidates

@@ -24,6 +24,8 @@ type Options struct {
 	Level    slog.Level
 	Cluster  string
 	Function string
+	// Optional: metrics that are optional are metrics too.
+	Optional bool
 	Now      func() time.Time
 }
 
@@ -173,7 +175,7 @@ func (t *Telemetry) metrics(line *object, r *report.Report) []directive {
 			continue
 		}
 		line.add(string(row.Metric), v)
-		if !slices.Contains(row.Functions, t.Function) {
+		if !slices.Contains(row.Functions, t.Function) || row.Optional && !t.Optional {
 			continue
 		}
 		dims := [][]string{row.Dimensions()}

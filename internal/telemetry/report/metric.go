@@ -30,12 +30,23 @@ const (
 	Failures Metric = "Failures"
 	// Left is what was not begun because the time was up.
 	Left Metric = "Left"
+
+	// NodesRemoved, MovesRolledBack and MovesHeld are what became of consolidation's moves.
+	NodesRemoved    Metric = "NodesRemoved"
+	MovesRolledBack Metric = "MovesRolledBack"
+	MovesHeld       Metric = "MovesHeld"
+	// PricePerHour is what the nodes cost, PriceReachable after the moves of the pass,
+	// PriceFloor what no cluster for the same pods goes below. In dollars.
+	PricePerHour   Metric = "PricePerHour"
+	PriceReachable Metric = "PriceReachable"
+	PriceFloor     Metric = "PriceFloor"
 )
 
 // Units of CloudWatch.
 const (
 	Count   = "Count"
 	Seconds = "Seconds"
+	Dollars = "None" // CloudWatch has no unit of money
 )
 
 // Namespace is where the metrics are in CloudWatch; the dimensions are named after it.
@@ -54,7 +65,10 @@ type Row struct {
 	// PerFunction has a metric of its own for each of them: the dimensions are Cluster and
 	// Function, and else Cluster alone.
 	PerFunction bool
-	Meaning     string
+	// Optional metrics are properties of the line, and become metrics where they are asked
+	// for (KERF_CONSOLIDATION_METRICS): each is billed.
+	Optional bool
+	Meaning  string
 	// Karpenter is the metric of Karpenter's that says the nearest thing, "" for none.
 	Karpenter string
 }
@@ -72,7 +86,8 @@ const (
 	lifecycle = "lifecycle"
 	catalog   = "catalog"
 
-	interruption = "interruption"
+	interruption  = "interruption"
+	consolidation = "consolidation"
 )
 
 // Table returns all metrics, in the order of the documentation.
@@ -90,23 +105,38 @@ func Table() []Row {
 			Meaning: "Instances that EC2 gave."},
 		{Metric: InFlight, Unit: Count, Functions: []string{sweep, lifecycle}, Karpenter: "karpenter_cluster_state_node_count",
 			Meaning: "Nodes that were asked for and are not ready yet."},
+		{Metric: BlockedDrains, Unit: Count, Functions: []string{lifecycle},
+			Meaning: "Nodes that are to go and whose pods may not leave: a PodDisruptionBudget or do-not-disrupt keeps them, or they wait for the node that takes them. The condition Drained of the NodeClaim and its Event FailedDraining name the pods and the budgets."},
 		{Metric: PassSeconds, Unit: Seconds, Functions: []string{sweep}, PerFunction: true, Karpenter: "karpenter_scheduler_scheduling_duration_seconds",
 			Meaning: "How long a pass took, from the reading of the cluster to the last launch. Passes that found nothing to do are not in it."},
-		{Metric: Failures, Unit: Count, Functions: []string{sweep, lifecycle, catalog, interruption}, Karpenter: "karpenter_cloudprovider_errors_total",
+		{Metric: Failures, Unit: Count, Functions: []string{sweep, lifecycle, catalog, interruption, consolidation}, Karpenter: "karpenter_cloudprovider_errors_total",
 			Meaning: "What was tried and did not come about: launches that EC2 refused, nodes that never became ready, NodeClasses that do not resolve. The lines of the log say which and why. That an offer has no capacity is no failure as long as another one has."},
-		{Metric: Left, Unit: Count, Functions: []string{sweep, lifecycle, interruption},
-			Meaning: "What an invocation did not begin because its time was up. The next one does."},
+		{Metric: Left, Unit: Count, Functions: []string{sweep, lifecycle, interruption, consolidation},
+			Meaning: "What an invocation did not begin because its time was up. The next one does. Of consolidation: nodes that the work of a pass ended before."},
+		{Metric: NodesRemoved, Unit: Count, Functions: []string{consolidation}, Optional: true, Karpenter: "karpenter_voluntary_disruption_decisions_total",
+			Meaning: "Nodes that consolidation let go: empty, underutilized, drifted, expired, ill or too many. The line says how many for which reason."},
+		{Metric: MovesRolledBack, Unit: Count, Functions: []string{consolidation}, Optional: true, Karpenter: "karpenter_voluntary_disruption_queue_failures_total",
+			Meaning: "Moves that were begun and taken back, because something had changed or a replacement could not be had."},
+		{Metric: MovesHeld, Unit: Count, Functions: []string{consolidation}, Optional: true,
+			Meaning: "Moves that wait for a person, because they would take more of a NodePool than expected."},
+		{Metric: PricePerHour, Unit: Dollars, Functions: []string{consolidation}, Optional: true, Karpenter: "karpenter_nodepools_cost_total",
+			Meaning: "What all nodes cost, in dollars per hour."},
+		{Metric: PriceReachable, Unit: Dollars, Functions: []string{consolidation}, Optional: true,
+			Meaning: "What they would cost after all moves that are allowed now."},
+		{Metric: PriceFloor, Unit: Dollars, Functions: []string{consolidation}, Optional: true,
+			Meaning: "What no cluster for the same pods goes below under the rules of scheduler and NodePools."},
 	}
 }
 
-// Series is how many metrics CloudWatch sees, and bills.
+// Series is how many metrics CloudWatch sees, and bills, where no others are asked for.
 func Series() int {
 	n := 0
 	for _, r := range Table() {
+		if r.Optional {
+			continue
+		}
 		if r.PerFunction {
 			n += len(r.Functions)
-		{Metric: BlockedDrains, Unit: Count, Functions: []string{lifecycle},
-			Meaning: "Nodes that are to go and whose pods may not leave: a PodDisruptionBudget or do-not-disrupt keeps them, or they wait for the node that takes them. The condition Drained of the NodeClaim and its Event FailedDraining name the pods and the budgets."},
 		} else {
 			n++
 		}
@@ -122,7 +152,7 @@ func Markdown() string {
 <!-- Generated from internal/telemetry/report by go run ./scripts/docs. Do not edit. -->
 
 The functions write their metrics as lines of their logs (embedded metric format); CloudWatch makes metrics of them, in the
-namespace `+"`%s`"+`. They make %d metrics per cluster in all, each at CloudWatch's price of a custom metric. Everything else that an invocation
+namespace `+"`%s`"+`. They make %d metrics per cluster, each at CloudWatch's price of a custom metric. Everything else that an invocation
 has to say (plan id, counts, prices, requests by API) is in the same line, as a property: CloudWatch Logs Insights finds it
 there, and it costs nothing but its bytes.
 
@@ -137,7 +167,11 @@ again.
 		if r.Karpenter != "" {
 			near = "`" + r.Karpenter + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Metric, r.Unit, strings.Join(r.Dimensions(), ", "), strings.Join(r.Functions, ", "), r.Meaning, near)
+		meaning := r.Meaning
+		if r.Optional {
+			meaning += " A metric with `KERF_CONSOLIDATION_METRICS=true`, a property of the line without."
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Metric, r.Unit, strings.Join(r.Dimensions(), ", "), strings.Join(r.Functions, ", "), meaning, near)
 	}
 	b.WriteString(`
 ## The line

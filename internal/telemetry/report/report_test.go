@@ -17,7 +17,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: there twice, or no name of a metric", r.Metric)
 		}
 		seen[r.Metric] = true
-		if len(r.Functions) == 0 || r.Meaning == "" || r.Unit != Count && r.Unit != Seconds {
+		if len(r.Functions) == 0 || r.Meaning == "" || r.Unit != Count && r.Unit != Seconds && r.Unit != Dollars {
 			t.Errorf("%+v", r)
 		}
 		if strings.HasSuffix(string(r.Metric), "Seconds") != (r.Unit == Seconds) {
@@ -27,7 +27,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s is not in the reference", r.Metric)
 		}
 	}
-	for _, m := range []Metric{TickSuccess, PendingPods, OldestPendingSeconds, Unschedulable, Launched, InFlight, PassSeconds, Failures, Left} {
+	for _, m := range []Metric{TickSuccess, PendingPods, OldestPendingSeconds, Unschedulable, Launched, InFlight, PassSeconds, Failures, Left, NodesRemoved, MovesRolledBack, MovesHeld, PricePerHour, PriceReachable, PriceFloor} {
 		if !seen[m] {
 			t.Errorf("%s is not in the table", m)
 		}
