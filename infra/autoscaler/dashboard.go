@@ -12,13 +12,20 @@ import (
 // metric.
 func (a *Autoscaler) dashboard(props Props) {
 	const minute, minutes = 60, 300
-	ours := func(m report.Metric, statistic string, more ...string) awscloudwatch.IMetric {
+	ours := func(r report.Row) awscloudwatch.IMetric {
 		dimensions := map[string]*string{report.DimensionCluster: &props.ClusterName}
-		for i := 0; i+1 < len(more); i += 2 {
-			dimensions[more[i]] = &more[i+1]
+		if r.PerFunction {
+			dimensions[report.DimensionFunction] = &r.Functions[0]
+		}
+		statistic := "Sum" // of what happened; of what is so, the most
+		switch {
+		case r.PerFunction:
+			statistic = "p95"
+		case r.Unit == report.Seconds, r.Metric == report.PendingPods, r.Metric == report.Unschedulable, r.Metric == report.InFlight:
+			statistic = "Maximum"
 		}
 		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
-			Namespace: jsii.String(report.Namespace), MetricName: jsii.String(string(m)), Statistic: &statistic, Period: seconds(minute), DimensionsMap: &dimensions,
+			Namespace: jsii.String(report.Namespace), MetricName: jsii.String(string(r.Metric)), Statistic: &statistic, Period: seconds(minute), DimensionsMap: &dimensions,
 		})
 	}
 	graph := func(title string, left ...awscloudwatch.IMetric) awscloudwatch.IWidget {
@@ -45,14 +52,27 @@ func (a *Autoscaler) dashboard(props Props) {
 			Namespace: jsii.String("AWS/DynamoDB"), MetricName: &metric, Statistic: jsii.String("Sum"), Period: seconds(minutes), DimensionsMap: &map[string]*string{"TableName": a.Table.TableName()},
 		})
 	}
+	var rows []*[]awscloudwatch.IWidget
+	add := func(w awscloudwatch.IWidget) {
+		if n := len(rows); n == 0 || len(*rows[n-1]) == 3 {
+			rows = append(rows, &[]awscloudwatch.IWidget{})
+		}
+		last := rows[len(rows)-1]
+		*last = append(*last, w)
+	}
+	for _, r := range report.Table() {
+		if !r.Optional {
+			add(graph(string(r.Metric), ours(r)))
+		}
+	}
+	for _, w := range []awscloudwatch.IWidget{
+		graph("Errors of functions", errors...), graph("Throttles of functions", throttles...), graph("How long functions take, p95", times...),
+		graph("Messages that wait", depth...), graph("Age of the oldest message", age...), graph("Requests to the ledger", table("ConsumedReadCapacityUnits"), table("ConsumedWriteCapacityUnits")),
+	} {
+		add(w)
+	}
 	awscloudwatch.NewDashboard(a.Construct, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{
 		DefaultInterval: seconds(3 * 3600),
-		Widgets: &[]*[]awscloudwatch.IWidget{
-			{graph("Pods that wait", ours(report.PendingPods, "Maximum"), ours(report.Unschedulable, "Maximum")), graph("For how long the oldest waits", ours(report.OldestPendingSeconds, "Maximum")), graph("Sweeps that came to their end", ours(report.TickSuccess, "Sum"))},
-			{graph("Nodes launched, and on their way", ours(report.Launched, "Sum"), ours(report.InFlight, "Maximum")), graph("What did not come about, or was not begun", ours(report.Failures, "Sum"), ours(report.Left, "Sum")),
-				graph("How long a pass takes", ours(report.PassSeconds, "p95", report.DimensionFunction, "sweep"))},
-			{graph("Errors of functions", errors...), graph("Throttles of functions", throttles...), graph("How long functions take, p95", times...)},
-			{graph("Messages that wait", depth...), graph("Age of the oldest message", age...), graph("Requests to the ledger", table("ConsumedReadCapacityUnits"), table("ConsumedWriteCapacityUnits"))},
-		},
+		Widgets:         &rows,
 	})
 }
