@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -120,7 +121,11 @@ func (a *Autoscaler) place(props Props) {
 	})
 	into("ToEndpoints", "Functions of Kerf to the endpoints", doors.AttrGroupId())
 	service := func(name string) *string { return jsii.String("com.amazonaws." + *stack.Region() + "." + name) }
-	for _, e := range endpoints {
+	doorsTo := endpoints
+	if props.Settings["KERF_NOTICE_BUS"] != "" {
+		doorsTo = append(slices.Clone(endpoints), "events")
+	}
+	for _, e := range doorsTo {
 		a.network = append(a.network, awsec2.NewCfnVPCEndpoint(scope, jsii.String("To-"+e), &awsec2.CfnVPCEndpointProps{
 			VpcId: &props.VPCID, ServiceName: service(e), VpcEndpointType: jsii.String("Interface"), PrivateDnsEnabled: jsii.Bool(true),
 			SubnetIds: anys(props.SubnetIDs), SecurityGroupIds: &[]any{doors.AttrGroupId()},

@@ -177,6 +177,7 @@ func TestNetwork(t *testing.T) {
 		t.Errorf("with NAT: isolated %v", got)
 	}
 	props.Endpoints, props.RouteTableIDs = true, []string{"rtb-01234567"}
+	props.Settings["KERF_NOTICE_BUS"] = "people" // it has an endpoint of its own then
 	tm = made(t, props)
 	in(tm, tm.find(t, "AWS::EC2::SecurityGroup", "KerfNetworkGroup").id)
 	got := map[string]any{}

@@ -120,11 +120,18 @@ func (g grants) lifecycle() []policy {
 // consolidation launches what takes the place of other nodes, and ends what EC2 gave of that
 // and nobody needs; nodes are drained and ended by lifecycle.
 func (g grants) consolidation() []policy {
-	return []policy{
+	out := []policy{
 		g.ledger(), g.cluster(), g.launching(),
 		{"removing", []statement{g.terminating()}},
 		{"queues", []statement{send("AllowSendingTicksAndWork", *g.auto.Ticks.QueueArn(), *g.auto.Work.QueueArn())}},
 	}
+	if bus := g.props.Settings["KERF_NOTICE_BUS"]; bus != "" {
+		if !strings.HasPrefix(bus, "arn:") {
+			bus = g.arn("events", "event-bus/"+bus)
+		}
+		out = append(out, policy{"notices", []statement{{sid: "AllowTellingOfDecisions", actions: []string{"events:PutEvents"}, resources: []string{bus}}}})
+	}
+	return out
 }
 
 // interruption writes to the ledger and asks EC2 whose an instance is; it launches and ends

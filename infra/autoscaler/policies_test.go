@@ -184,6 +184,28 @@ func TestScope(t *testing.T) {
 	}
 }
 
+// TestNoticeBus: consolidation may send to the bus that is to be told, by name or ARN, and
+// to none without.
+func TestNoticeBus(t *testing.T) {
+	const other = "arn:aws:events:eu-west-1:210987654321:event-bus/ops"
+	for bus, want := range map[string]string{"": "", "people": "event-bus/people", other: other} {
+		props := demoProps()
+		props.Settings["KERF_NOTICE_BUS"] = bus
+		tm := made(t, props)
+		for _, f := range functions {
+			got := ""
+			for _, s := range statements(tm.role(t, f)) {
+				if slices.Contains(list(s["Action"]), "events:PutEvents") {
+					got = strings.Join(list(s["Resource"]), " ")
+				}
+			}
+			if f != "Consolidation" && got != "" || f == "Consolidation" && (!strings.HasSuffix(got, want) || want == "" && got != "") {
+				t.Errorf("bus %q: %s may send events to %q", bus, f, got)
+			}
+		}
+	}
+}
+
 // TestConditions: what is made carries the cluster's tags, what is changed or ended carries
 // them already, and only node roles are handed on.
 func TestConditions(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"kerf.sh/kerf/internal/disruption"
 	"kerf.sh/kerf/internal/kube/api"
@@ -46,6 +47,9 @@ func (x *consolidating) noteHeld(moves []plan.Move) {
 	}
 }
 
+// tellFor is how long it may take to tell others: a bus that cannot be reached costs no more.
+const tellFor = 3 * time.Second
+
 // notify tells others what was decided. That nobody could be told stops nothing.
 func (x *consolidating) notify(ctx context.Context) {
 	if len(x.notices) == 0 {
@@ -54,6 +58,8 @@ func (x *consolidating) notify(ctx context.Context) {
 	for i := range x.notices {
 		x.notices[i].Price = x.rep.Savings.Now
 	}
+	ctx, cancel := context.WithTimeout(ctx, tellFor)
+	defer cancel()
 	x.rep.warn(x.h.Notices.Notify(ctx, x.notices))
 	x.notices = nil
 }
