@@ -111,6 +111,10 @@ $(KUBE_PARTS):
 test-real: check-go kube-binaries ## reading and writing a real API server with scheduler and controllers: make test-real [NODES=20 PODS=200]
 	cd internal/realtest && KERF_KUBERNETES=$(KUBE_DIR) $(GO) test -count=1 -timeout 20m . -args -nodes $(or $(NODES),20) -pods $(or $(PODS),200)
 
+.PHONY: sim
+sim: check-go ## SEEDS=200 drawn worlds in which the handlers run under faults, FROM=0; SEED=n is one of them with all that happens in it
+	$(GO) test -count=1 -timeout 24h ./internal/sim -run $(if $(SEED),TestSeeds,'TestSeeds|TestKept') -args $(if $(SEED),-seed $(SEED),-seeds $(SEEDS) -from $(FROM))
+
 .PHONY: e2e
 e2e: check-go kube-binaries $(MINISTACK)/bin/ministack ## the built functions on a real control plane and AWS over HTTP (minutes; logs of a failure in build/e2e/logs): make e2e [ARGS="-run TestName"]
 	@$(MAKE) build BUILD=$(BUILD)/e2e ARCH=$$($(GO) env GOHOSTARCH)
@@ -158,7 +162,7 @@ fmt: ## format the Go code
 	gofmt -w functions infra internal scripts
 
 .PHONY: generate
-generate: check-go ## rewrite docs/reasons.md, docs/config.md and docs/metrics.md; with FACTS=file DATE=yyyy-mm-dd the embedded table of types too
+generate: check-go ## rewrite the pages of docs/ that come from tables in the code; with FACTS=file DATE=yyyy-mm-dd the embedded table of types too
 	@if [ -n '$(FACTS)' ]; then $(GO) run ./scripts/catalog -facts '$(FACTS)' -date '$(DATE)' -table internal/catalog/us-east-1.table; fi
 	$(GO) run ./scripts/docs
 
@@ -174,12 +178,10 @@ verify: generate fmt lint ## generate, fmt, lint; fails when that changes a file
 
 .PHONY: bench
 bench: check-go ## our packer beside Karpenter's scheduler on all workloads (long)
-	@if [ ! -f scripts/bench/go.mod ]; then echo "not built yet: scripts/bench, the comparison with Karpenter's scheduler" >&2; exit 1; fi
 	cd scripts/bench && $(GO) run . $(ARGS)
 
 .PHONY: bench-smoke
 bench-smoke: check-go ## the same on a few workloads, under two minutes once compiled
-	@if [ ! -f scripts/bench/go.mod ]; then echo "not built yet: scripts/bench, the comparison with Karpenter's scheduler" >&2; exit 1; fi
 	cd scripts/bench && $(GO) run . -smoke $(ARGS)
 
 ##@ Build and deploy
@@ -231,10 +233,6 @@ invoke: ## call a deployed function: make invoke CLUSTER=name [FN=plan] EVENT=ev
 	@scripts/cdk/invoke.sh '$(CLUSTER)' '$(or $(FN),plan)' '$(EVENT)'
 
 ##@ Not built yet
-
-.PHONY: sim
-sim: check-go ## SEEDS=200 drawn worlds in which the handlers run under faults, FROM=0; SEED=n is one of them with all that happens in it
-	$(GO) test -count=1 -timeout 24h ./internal/sim -run $(if $(SEED),TestSeeds,'TestSeeds|TestKept') -args $(if $(SEED),-seed $(SEED),-seeds $(SEEDS) -from $(FROM))
 
 .PHONY: local
 local: ## not built yet: the functions on emulators on this machine

@@ -122,7 +122,7 @@ var meanings = []struct {
 	{APIForbidden, "The identity that looks may not read something.", "Put it into group kerf:plan, or give it the verb that is named."},
 	{DefinitionMissing, "One of Karpenter's definitions is not there.", "Have bootstrap set the cluster up again."},
 	{DefinitionOld, "A definition does not serve v1.", "Bring it to Karpenter 1.0 or newer."},
-	{KarpenterRuns, "Karpenter is alive. Kerf changes nothing as long as it is.", "Scale its Deployment to 0, or leave it in charge ([takeover.md](takeover.md))."},
+	{KarpenterRuns, "Karpenter is alive. Kerf changes nothing as long as it is.", "Scale its Deployment to 0, or leave it in charge ([adoption.md](adoption.md))."},
 	{StackMissing, "Kerf is not deployed for this cluster.", "`make deploy`."},
 	{StackFailed, "The stack could not be made or changed.", "Read its events: the resource that failed says why."},
 	{StackChanging, "The stack is being changed.", "Wait for its end."},
