@@ -12,28 +12,30 @@ type step struct {
 	name, title string
 	looks       []Look
 	check       func(*walk)
+	// after are looks of steps before, without which nothing can be said about this one.
+	after []Look
 }
 
 // steps are the way from a pending pod to a ready node, and after it what keeps it safe.
 var steps = []step{
-	{"cluster", "EKS has the cluster, in a version that works", []Look{LookCluster}, (*walk).cluster},
-	{"api", "its API server answers", []Look{LookAPI}, (*walk).api},
-	{"definitions", "Karpenter's definitions are served", []Look{LookDefinitions}, (*walk).definitions},
-	{"karpenter", "Karpenter does not run beside Kerf", []Look{LookKarpenter}, (*walk).karpenter},
+	{"cluster", "EKS has the cluster, in a version that works", []Look{LookCluster}, (*walk).cluster, nil},
+	{"api", "its API server answers", []Look{LookAPI}, (*walk).api, nil},
+	{"definitions", "Karpenter's definitions are served", []Look{LookDefinitions}, (*walk).definitions, nil},
+	{"karpenter", "Karpenter does not run beside Kerf", []Look{LookKarpenter}, (*walk).karpenter, nil},
 	{"stack", "the functions are deployed, started and let in",
-		[]Look{LookStack, LookFunctions, LookTriggers, LookSchedules, LookConcurrency, LookEntries, LookAwsAuth}, (*walk).stack},
-	{"sweep", "sweeps come to their end", []Look{LookAlarms, LookLedger, LookQueues}, (*walk).sweep},
-	{"pools", "there are NodePools, with classes", []Look{LookObjects}, (*walk).pools},
-	{"classes", "classes find subnets, security groups and images", []Look{LookSubnets, LookGroups, LookImages}, (*walk).classes},
-	{"roles", "nodes get a role that may be handed on", []Look{LookProfiles, LookRoles, LookPassRole, LookNodeMay}, (*walk).roles},
-	{"access", "the cluster lets nodes with that role in", []Look{LookEntries, LookAwsAuth}, (*walk).access},
-	{"addresses", "subnets have free addresses", []Look{LookSubnets}, (*walk).addresses},
-	{"quotas", "the account may have more vCPUs", []Look{LookQuotas}, (*walk).quotas},
-	{"plan", "the plan has a place for every pending pod", []Look{LookObjects}, (*walk).plan},
-	{"launch", "EC2 gives what is asked for", []Look{LookLedger}, (*walk).launch},
-	{"join", "instances join the cluster", []Look{LookInstances, LookStatus, LookConsole}, (*walk).join},
-	{"ready", "nodes get ready", []Look{LookObjects}, (*walk).ready},
-	{"interruption", "notices of interruption come through", []Look{LookRules, LookQueues}, (*walk).interruption},
+		[]Look{LookStack, LookFunctions, LookTriggers, LookSchedules, LookConcurrency, LookEntries, LookAwsAuth}, (*walk).stack, nil},
+	{"sweep", "sweeps come to their end", []Look{LookAlarms, LookLedger, LookQueues}, (*walk).sweep, []Look{LookStack}},
+	{"pools", "there are NodePools, with classes", []Look{LookObjects}, (*walk).pools, nil},
+	{"classes", "classes find subnets, security groups and images", []Look{LookSubnets, LookGroups, LookImages}, (*walk).classes, []Look{LookObjects}},
+	{"roles", "nodes get a role that may be handed on", []Look{LookProfiles, LookRoles, LookPassRole, LookNodeMay}, (*walk).roles, []Look{LookObjects}},
+	{"access", "the cluster lets nodes with that role in", []Look{LookEntries, LookAwsAuth}, (*walk).access, []Look{LookObjects, LookRoles}},
+	{"addresses", "subnets have free addresses", []Look{LookSubnets}, (*walk).addresses, []Look{LookObjects}},
+	{"quotas", "the account may have more vCPUs", []Look{LookQuotas}, (*walk).quotas, []Look{LookObjects}},
+	{"plan", "the plan has a place for every pending pod", []Look{LookObjects}, (*walk).plan, nil},
+	{"launch", "EC2 gives what is asked for", []Look{LookLedger}, (*walk).launch, nil},
+	{"join", "instances join the cluster", []Look{LookInstances, LookStatus, LookConsole}, (*walk).join, []Look{LookObjects}},
+	{"ready", "nodes get ready", []Look{LookObjects}, (*walk).ready, nil},
+	{"interruption", "notices of interruption come through", []Look{LookRules, LookQueues}, (*walk).interruption, []Look{LookStack}},
 }
 
 // walk is one walk along the steps.
@@ -55,6 +57,11 @@ func Examine(f *Facts) *Report {
 			if u, ok := f.Unseen[l]; ok {
 				r.Complete, status = false, Unknown
 				w.unseen(l, u)
+			}
+		}
+		for _, l := range s.after {
+			if _, ok := f.Unseen[l]; ok {
+				status = worse(status, Unknown)
 			}
 		}
 		for i := range w.found {

@@ -81,7 +81,7 @@ func Function(environ []string) (func(ctx context.Context) (*doctor.Report, erro
 	}, nil
 }
 
-// examiner joins the clients. It makes no request.
+// examiner joins the clients. It asks for nothing but credentials.
 func (to *target) examiner(ctx context.Context) (*Examiner, error) {
 	var with []func(*awsconfig.LoadOptions) error
 	if to.region != "" {
@@ -97,6 +97,11 @@ func (to *target) examiner(ctx context.Context) (*Examiner, error) {
 		return nil, errors.New("no region: give it with --region, or set AWS_REGION")
 	case to.cluster == "":
 		return nil, errors.New("the kubeconfig does not say which EKS cluster it is: give --cluster NAME")
+	}
+	if !to.inside {
+		if _, err := conf.Credentials.Retrieve(ctx); err != nil {
+			return nil, fmt.Errorf("no credentials of AWS: sign in (aws sso login, or AWS_PROFILE): %w", err)
+		}
 	}
 	if to.stack == "" {
 		to.stack = StackName(to.cluster)

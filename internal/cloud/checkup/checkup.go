@@ -3,6 +3,7 @@ package checkup
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
 
 	"kerf.sh/kerf/internal/cloud/awserr"
 	"kerf.sh/kerf/internal/doctor"
@@ -143,13 +145,26 @@ func Unseen(err error) doctor.Unseen {
 	}
 	e := awserr.From(err)
 	if e.Kind != awserr.Unauthorized {
-		return doctor.Unseen{Why: err.Error()}
+		return doctor.Unseen{Why: short(err)}
 	}
 	why := e.Code
 	if e.Resource != "" {
 		why += " on " + e.Resource
 	}
 	return doctor.Unseen{Permission: e.Permission, Why: why}
+}
+
+// short is what an error says beside which call it was and how often it was tried.
+func short(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode() + ": " + api.ErrorMessage()
+	}
+	text := err.Error()
+	if _, cause, ok := strings.Cut(text, "request send failed, "); ok {
+		return cause
+	}
+	return text
 }
 
 // Who finds out as whom it is asked. It is no harm when that is not known.
