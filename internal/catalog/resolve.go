@@ -24,6 +24,9 @@ type Resolved struct {
 	// Computed is what Capacity and Allocatable were before a node of the type turned out to
 	// have something else (Learn); nil = they are what is computed.
 	Computed *Size
+	// Supposed is from how many other types the figures are concluded, 0 = from nodes of this
+	// one or computed.
+	Supposed int
 
 	scope *labelScope // of Label
 }

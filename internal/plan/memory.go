@@ -22,6 +22,9 @@ type Memory struct {
 	// Learned are the types that NodePools allow and whose nodes turned out to have
 	// something else than is computed, by type and class.
 	Learned []LearnedSize
+	// Supposed counts types, by class, that no node was seen of and that are taken to fall
+	// short of what is computed as all those do that were seen.
+	Supposed int
 }
 
 // Shortage are offers that EC2 had no capacity for, and that no node is planned on until
@@ -130,6 +133,9 @@ func (m *Memory) sizes(launches []Launch) []string {
 	default:
 		out = append(out, Count(others, "type")+", none of which is launched, counted by what nodes of it turned out to have")
 	}
+	if m.Supposed > 0 {
+		out = append(out, Count(m.Supposed, "type")+" of which no node was seen supposed to be smaller, as all that were seen are")
+	}
 	return out
 }
 
@@ -138,6 +144,7 @@ type memoryJSON struct {
 	Shortages []shortageJSON `json:"shortages"`
 	Setbacks  []setbackJSON  `json:"setbacks,omitempty"`
 	Learned   []learnedJSON  `json:"learnedSizes"`
+	Supposed  int            `json:"supposedSizes,omitempty"`
 }
 
 type shortageJSON struct {
@@ -169,7 +176,7 @@ func memoryToJSON(m *Memory) *memoryJSON {
 			out.Until = out.Until.UTC()
 			return out
 		}),
-		Setbacks: setbacksToJSON(m.Setbacks),
+		Setbacks: setbacksToJSON(m.Setbacks), Supposed: m.Supposed,
 		Learned: each(m.Learned, func(l *LearnedSize) learnedJSON {
 			return learnedJSON{l.InstanceType, l.NodeClass, l.ImageID, quantities(l.Allocatable), quantities(l.Computed)}
 		}),

@@ -3,6 +3,9 @@ package scheduling
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -14,22 +17,118 @@ import (
 )
 
 // learn puts the sizes that nodes of a class turned out to have in the place of what is
-// computed: those of its images and its shape.
+// computed: those of its images and its shape. What all of those fall short by, types that
+// have not been seen are supposed to fall short by too.
 func (w *World) learn(class *snapshot.NodeClass, types []catalog.Resolved) {
 	list := w.Snapshot.Learned
 	if len(list) == 0 {
 		return
 	}
 	shape := lifecycle.Shape(class, w.Snapshot.Settings)
+	seen := map[string][]turn{}
 	for k := range list {
 		l := &list[k]
 		if l.Shape != shape || l.ImageID == "" {
 			continue
 		}
 		if i, ok := typeNamed(types, l.InstanceType); ok && types[i].Image == l.ImageID {
+			was := types[i].Allocatable
 			types[i].Learn(catalog.Size{Capacity: l.Capacity, Allocatable: l.Allocatable})
+			seen[l.ImageID] = append(seen[l.ImageID], turn{i, was, types[i].Allocatable})
 		}
 	}
+	for _, image := range slices.Sorted(maps.Keys(seen)) {
+		if turns := seen[image]; len(turns) > 1 {
+			suppose(types, image, turns)
+		}
+	}
+}
+
+// turn is how a type turned out.
+type turn struct {
+	typ     int
+	was, is snapshot.Resources
+}
+
+// suppose makes the types of an image that have not been seen smaller by what those that
+// have been fall short by, where that is as good as the same for all of them: a share, as
+// when an image keeps a part of the memory, or an amount. Otherwise a cluster whose nodes are
+// all smaller than computed would try every type there is, one node each. The least that was
+// seen is taken, so that nothing is refused for a guess that is too high.
+func suppose(types []catalog.Resolved, image string, turns []turn) {
+	known := map[int]bool{}
+	for _, t := range turns {
+		known[t.typ] = true
+	}
+	for _, name := range []string{snapshot.CPU, snapshot.Memory} {
+		share, amount := newSpan(), newSpan()
+		for _, t := range turns {
+			was, less := t.was.Get(name), t.was.Get(name)-t.is.Get(name)
+			if was <= 0 {
+				continue
+			}
+			share.add(mulDiv(less, 1_000_000, was))
+			amount.add(less)
+		}
+		if share.least < leastShare {
+			continue // some are as they should be
+		}
+		for i := range types {
+			r := &types[i]
+			if known[i] || r.Image != image || r.Unusable != "" {
+				continue
+			}
+			was := r.Allocatable.Get(name)
+			less := int64(0)
+			switch {
+			case share.narrow():
+				less = mulDiv(was, share.least, 1_000_000)
+			case amount.narrow() && amount.least < was/4:
+				less = amount.least
+			}
+			if less <= 0 {
+				continue
+			}
+			if r.Computed == nil {
+				r.Computed = &catalog.Size{Capacity: r.Capacity, Allocatable: r.Allocatable}
+			}
+			is := was - less
+			if name == snapshot.Memory {
+				is -= is % (1 << 20) // for whoever reads it
+			}
+			r.Supposed = len(turns)
+			r.Allocatable = r.Allocatable.With(name, is)
+		}
+	}
+}
+
+// leastShare is the part, in millionths, by which every type that was seen must fall short
+// before others are supposed to: more than firmware makes a difference (2 %).
+const leastShare = 20_000
+
+// span is the least and the most of some figures.
+type span struct{ least, most int64 }
+
+func newSpan() span { return span{math.MaxInt64, math.MinInt64} }
+
+func (s *span) add(v int64) { s.least, s.most = min(s.least, v), max(s.most, v) }
+
+// narrow reports whether the figures are as good as one: the most is within a quarter of
+// the least.
+func (s *span) narrow() bool { return s.most-s.least <= s.least/4 }
+
+// mulDiv is a*b/c for figures whose product may not fit; c is positive.
+func mulDiv(a, b, c int64) int64 {
+	neg := a < 0
+	if neg {
+		a = -a
+	}
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	q, _ := bits.Div64(hi%uint64(c), lo, uint64(c))
+	if neg {
+		return -int64(q)
+	}
+	return int64(q)
 }
 
 // turnedOut remarks that what a type gives of a resource is what a node of it turned out to
@@ -42,6 +141,10 @@ func (u *universe) turnedOut(typ, resource string) string {
 	is, was := u.types[i].Allocatable.Get(resource), u.types[i].Computed.Allocatable.Get(resource)
 	if is >= was {
 		return ""
+	}
+	if n := u.types[i].Supposed; n > 0 {
+		return fmt.Sprintf(" (supposed to have %s less than the %s that are computed, as nodes of %s turned out)",
+			plan.Quantity(resource, was-is), plan.Quantity(resource, was), plan.Count(n, "other type"))
 	}
 	return fmt.Sprintf(" (a node of it turned out to have %s less than the %s that are computed)", plan.Quantity(resource, was-is), plan.Quantity(resource, was))
 }
@@ -222,6 +325,10 @@ func (w *World) Memory() *plan.Memory {
 			r := &p.u.types[t]
 			if key := p.Class.Name + "/" + r.Type.Name; r.Computed != nil && !sizes[key] {
 				sizes[key] = true
+				if r.Supposed > 0 {
+					out.Supposed++
+					continue
+				}
 				out.Learned = append(out.Learned, plan.LearnedSize{
 					InstanceType: r.Type.Name, NodeClass: p.Class.Name, ImageID: r.Image, Allocatable: r.Allocatable, Computed: r.Computed.Allocatable,
 				})

@@ -191,6 +191,7 @@ func setBack(s *snapshot.Snapshot, sup *Supply) int64 {
 
 // relearn puts sizes that nodes of a class turned out to have into its types.
 func relearn(s *snapshot.Snapshot, class *snapshot.NodeClass, types []catalog.Resolved) {
+	defer supposed(types, slices.Clone(types))
 	for _, l := range s.Learned {
 		if l.Shape != lifecycle.Shape(class, s.Settings) {
 			continue
@@ -200,10 +201,51 @@ func relearn(s *snapshot.Snapshot, class *snapshot.NodeClass, types []catalog.Re
 			if r.Type.Name != l.InstanceType || r.Image != l.ImageID || r.Image == "" || r.Unusable != "" {
 				continue
 			}
+			r.Supposed = -1 // it is seen
 			r.Capacity = reported(r.Capacity, l.Capacity)
 			r.Allocatable = reported(r.Allocatable, l.Allocatable)
 			for _, name := range r.Allocatable.Names() {
 				r.Allocatable = r.Allocatable.With(name, min(r.Allocatable.Get(name), r.Capacity.Get(name)))
+			}
+		}
+	}
+}
+
+// supposed takes from types that were not seen what all fall short by that were: a share, or
+// an amount, when that is nearly one figure and more than 2 %.
+func supposed(types, computed []catalog.Resolved) {
+	for _, name := range []string{snapshot.CPU, snapshot.Memory} {
+		type pair struct{ share, amount float64 }
+		of := map[string][]pair{}
+		for i := range types {
+			if was := computed[i].Allocatable.Get(name); types[i].Supposed == -1 && was > 0 {
+				less := float64(was - types[i].Allocatable.Get(name))
+				of[types[i].Image] = append(of[types[i].Image], pair{math.Trunc(less * 1e6 / float64(was)), less})
+			}
+		}
+		for i := range types {
+			r, seen := &types[i], of[types[i].Image]
+			if r.Supposed == -1 || len(seen) < 2 || r.Unusable != "" {
+				continue
+			}
+			low, high := seen[0], seen[0]
+			for _, x := range seen {
+				low = pair{min(low.share, x.share), min(low.amount, x.amount)}
+				high = pair{max(high.share, x.share), max(high.amount, x.amount)}
+			}
+			was := r.Allocatable.Get(name)
+			less := int64(0)
+			switch {
+			case low.share < 20000:
+			case high.share-low.share <= math.Trunc(low.share/4):
+				less = int64(math.Trunc(float64(was) * low.share / 1e6))
+			case high.amount-low.amount <= math.Trunc(low.amount/4) && low.amount < float64(was/4):
+				less = int64(low.amount)
+			}
+			if is := was - less; less > 0 && name == snapshot.Memory {
+				r.Allocatable = r.Allocatable.With(name, is>>20<<20)
+			} else if less > 0 {
+				r.Allocatable = r.Allocatable.With(name, is)
 			}
 		}
 	}
