@@ -32,7 +32,7 @@ var steps = []step{
 	{"addresses", "subnets have free addresses", []Look{LookSubnets}, (*walk).addresses, []Look{LookObjects}},
 	{"quotas", "the account may have more vCPUs", []Look{LookQuotas}, (*walk).quotas, []Look{LookObjects}},
 	{"plan", "the plan has a place for every pending pod", []Look{LookObjects}, (*walk).plan, nil},
-	{"launch", "EC2 gives what is asked for", []Look{LookLedger}, (*walk).launch, nil},
+	{"launch", "EC2 gives what is asked for", []Look{LookLedger}, (*walk).launch, []Look{LookStack}},
 	{"join", "instances join the cluster", []Look{LookInstances, LookStatus, LookConsole}, (*walk).join, []Look{LookObjects}},
 	{"ready", "nodes get ready", []Look{LookObjects}, (*walk).ready, nil},
 	{"interruption", "notices of interruption come through", []Look{LookRules, LookQueues}, (*walk).interruption, []Look{LookStack}},
@@ -60,7 +60,7 @@ func Examine(f *Facts) *Report {
 			}
 		}
 		for _, l := range s.after {
-			if _, ok := f.Unseen[l]; ok {
+			if _, ok := f.Unseen[l]; ok || l == LookStack && f.Stack == nil {
 				status = worse(status, Unknown)
 			}
 		}
