@@ -63,6 +63,7 @@ func (f *lifecycleFunction) invoke(ctx context.Context, payload json.RawMessage,
 // lifecycleSummary puts what a run did into the summary of its invocation.
 func lifecycleSummary(rep *report.Report, r *handler.LifecycleReport) {
 	rep.Set(report.InFlight, float64(r.InFlight))
+	rep.Set(report.BlockedDrains, float64(r.Blocked))
 	rep.Add(report.Left, float64(r.Left))
 	rep.Add(report.Failures, float64(len(r.Problems)))
 	for _, p := range []report.Property{

@@ -74,7 +74,8 @@ func Shown(r lifecycle.Record) string {
 	raw, err := json.Marshal(struct {
 		Labels map[string]string
 		Status api.Status
-	}{c.Labels, api.ClaimStatus(&c)})
+		End    string `json:",omitempty"`
+	}{c.Labels, api.ClaimStatus(&c), c.Annotations[lifecycle.AnnotationEnd]})
 	if err != nil { // strings and numbers can always be written
 		return ""
 	}
@@ -96,6 +97,9 @@ func (x *Executor) show(ctx context.Context, s *Stepped, out *Applied) {
 	c := r.NodeClaim()
 	err := x.label(ctx, s, c.Labels, r)
 	if err == nil {
+		err = x.announce(ctx, s, c.Annotations[lifecycle.AnnotationEnd], r)
+	}
+	if err == nil {
 		_, err = x.Cluster.PatchStatus(ctx, "NodeClaim", r.Claim, r.UID, api.ClaimStatus(&c))
 	}
 	switch {
@@ -112,6 +116,16 @@ func (x *Executor) show(ctx context.Context, s *Stepped, out *Applied) {
 			r.NextAt = x.Now().Add(showAgain)
 		}
 	}
+}
+
+// announce writes at a NodeClaim when its node goes whatever is left on it (Karpenter: the
+// annotation of the termination timestamp). A table that is lost does not take that along.
+func (x *Executor) announce(ctx context.Context, s *Stepped, end string, r *lifecycle.Record) error {
+	if end == "" || s.Object != nil && s.Object.Version.UID == r.UID && s.Object.Annotations[lifecycle.AnnotationEnd] == end {
+		return nil
+	}
+	_, err := x.Cluster.Annotate(ctx, "NodeClaim", r.Claim, r.UID, map[string]string{lifecycle.AnnotationEnd: end})
+	return err
 }
 
 // label gives the NodeClaim the labels that became known with the instance, where it lacks

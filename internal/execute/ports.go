@@ -50,6 +50,7 @@ type Cluster interface {
 	AddFinalizer(ctx context.Context, kind, name, uid, finalizer string) error
 	RemoveFinalizer(ctx context.Context, kind, name, uid, finalizer string) error
 	Label(ctx context.Context, kind, name, uid string, labels map[string]string) (changed bool, err error)
+	Annotate(ctx context.Context, kind, name, uid string, annotations map[string]string) (changed bool, err error)
 	PatchStatus(ctx context.Context, kind, name, uid string, s api.Status) (changed bool, err error)
 	Nominate(ctx context.Context, p api.PodName, node string) (waits bool, err error)
 	Evict(ctx context.Context, p api.PodName, grace *int64) (there bool, err error)

@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -313,7 +314,8 @@ func (w *opener) lifted(name string, err error) {
 		return
 	}
 	n := w.nodes[name]
-	delete(n.Annotations, openingAnnotation) // what follows in this run sees it open
+	n.Annotations = maps.Clone(n.Annotations) // lists may share it
+	delete(n.Annotations, openingAnnotation)  // what follows in this run sees it open
 	n.Unschedulable = false
 }
 

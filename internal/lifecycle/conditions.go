@@ -40,10 +40,38 @@ func (r Record) Conditions() []snapshot.Condition {
 		}
 	}
 	out[3] = ready
-	switch r.Phase {
-	case Draining:
-		out = append(out, snapshot.Condition{Type: "Drained", Status: "Unknown", Reason: "Draining", Message: r.Message, Since: r.DeletingSince})
-	case Terminating:
+	return append(out, r.ending()...)
+}
+
+// reasonElapsed is why a node goes that its pods or volumes did not leave in time.
+const reasonElapsed = "TerminationGracePeriodElapsed"
+
+// ending are the conditions of a node that is on its way out: its pods leave, then its
+// volumes, then its instance ends. One that never had pods has only the last.
+func (r Record) ending() []snapshot.Condition {
+	if r.Phase != Draining && r.Phase != Terminating {
+		return nil
+	}
+	var out []snapshot.Condition
+	if drained := (snapshot.Condition{Type: "Drained", Status: "Unknown", Reason: "Draining", Message: text(r.Blocked, r.Message), Since: r.DeletingSince}); !r.RegisteredAt.IsZero() {
+		if !r.DrainedAt.IsZero() {
+			drained.Status, drained.Reason, drained.Message, drained.Since = "True", "Drained", "", r.DrainedAt
+		}
+		out = append(out, drained)
+	}
+	volumes := snapshot.Condition{Type: "VolumesDetached", Status: "Unknown", Reason: "AwaitingVolumeDetachment", Message: r.Message, Since: r.DrainedAt}
+	switch {
+	case r.RegisteredAt.IsZero():
+	case !r.DetachedAt.IsZero():
+		volumes.Status, volumes.Reason, volumes.Message, volumes.Since = "True", "VolumesDetached", "", r.DetachedAt
+		out = append(out, volumes)
+	case r.Phase == Terminating && r.Reason == reasonElapsed:
+		volumes.Status, volumes.Reason, volumes.Since = "False", reasonElapsed, r.Since
+		out = append(out, volumes)
+	case !r.DrainedAt.IsZero():
+		out = append(out, volumes)
+	}
+	if r.Phase == Terminating {
 		out = append(out, snapshot.Condition{Type: "InstanceTerminating", Status: "True", Reason: "InstanceTerminating", Since: r.DeletingSince})
 	}
 	return out

@@ -99,7 +99,12 @@ type Record struct {
 	// left on it (terminationGracePeriod, an interruption), zero = never by force.
 	DeletingSince time.Time `json:"deletingSince,omitzero"`
 	Deadline      time.Time `json:"deadline,omitzero"`
-	ClosedAt      time.Time `json:"closedAt,omitzero"`
+	// DrainedAt is when its last pod had left, DetachedAt when its last volume had.
+	DrainedAt  time.Time `json:"drainedAt,omitzero"`
+	DetachedAt time.Time `json:"detachedAt,omitzero"`
+	// Blocked names what keeps its pods from leaving, "" = nothing does, or not for long.
+	Blocked  string    `json:"blocked,omitempty"`
+	ClosedAt time.Time `json:"closedAt,omitzero"`
 
 	// Doomed is set when EC2 said that the instance will go.
 	Doomed *Doom `json:"doomed,omitempty"`

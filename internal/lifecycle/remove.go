@@ -30,6 +30,9 @@ func (s *step) startRemoval() bool {
 	r.Deadline = s.deadline()
 	s.reason(why, message)
 	s.remark(why, message)
+	if !r.Deadline.IsZero() && r.Doomed == nil {
+		s.remark("TerminationGracePeriodExpiring", "what is left on it ends by force at "+r.Deadline.UTC().Format(time.RFC3339))
+	}
 	registered := r.Node != "" || slices.ContainsFunc(s.o.Nodes, func(n Node) bool { return n.Labels[LabelRegistered] == "true" })
 	if !registered || why == ReasonInstanceGone || why == ReasonInstanceTerminated {
 		s.enter(Terminating)
@@ -132,9 +135,10 @@ func (s *step) drain() {
 	gone := r.InstanceGone.Gone(s.now) && !s.nodeReady()
 	empty := s.o.PodsComplete && s.o.Pods == 0 && s.now.Sub(r.DeletingSince) >= DrainMin
 	nodeGone := s.o.NodesComplete && len(s.o.Nodes) == 0
+	s.emptied(empty)
 	switch {
 	case past:
-		s.reason("TerminationGracePeriodElapsed", "the node's time is over")
+		s.reason(reasonElapsed, "the node's time is over")
 	case ended || gone:
 		s.reason(ReasonInstanceGone, "the instance is gone before its pods left")
 	case nodeGone:
@@ -151,6 +155,20 @@ func (s *step) drain() {
 	}
 	s.enter(Terminating)
 	s.terminate() // at once: what was just seen is what it rests on
+}
+
+// emptied notes how far a drain has come.
+func (s *step) emptied(empty bool) {
+	r := &s.Record
+	switch {
+	case !empty && s.o.PodsComplete && s.o.Pods > 0:
+		r.DrainedAt, r.DetachedAt = time.Time{}, time.Time{} // a pod that tolerates nothing came after all
+	case empty && r.DrainedAt.IsZero():
+		r.DrainedAt, r.Blocked = s.now, ""
+	}
+	if empty && s.o.Volumes == 0 && r.DetachedAt.IsZero() {
+		r.DetachedAt = s.now
+	}
 }
 
 // terminate ends the instance, then lets go of Node and NodeClaim, then closes the record.

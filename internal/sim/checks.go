@@ -39,6 +39,8 @@ type checks struct {
 	// waits are how long pods waited until a node was asked for that was made for them.
 	waits  []time.Duration
 	waited map[string]bool
+	// sparing: only every so manieth plan is made again; 0 = each is.
+	sparing int
 	noticeChecks
 }
 
@@ -143,7 +145,7 @@ func (c *checks) record(by *container, m *ledger.Memory, r lifecycle.Record, gro
 		grown[r.NodePool] = true
 	}
 	if was.Phase != r.Phase {
-		c.w.tracef("    record %s: %s -> %s %s %s", r.Claim, was.Phase, r.Phase, r.Reason, r.Message)
+		c.w.tracef("    record %s: %s -> %s %s %s %s", r.Claim, was.Phase, r.Phase, r.Instance.ID, r.Reason, r.Message)
 	}
 	if known && !r.Adopted && r.Phase.Before(was.Phase) && !(was.Phase == lifecycle.Launching && r.Phase == lifecycle.Intended) {
 		c.w.broken("Phases", "%s goes back from %s to %s", r.Claim, was.Phase, r.Phase)

@@ -371,6 +371,20 @@ func (k *clusterClient) Emit(ctx context.Context, e api.Event) (bool, error) {
 	})
 }
 
+// Annotate implements execute.Cluster.
+func (k *clusterClient) Annotate(ctx context.Context, name, object, uid string, annotations map[string]string) (bool, error) {
+	return k.change(ctx, name, object, uid, false, func() (changed bool, err error) {
+		if name != "NodeClaim" {
+			return false, missingKind("patch", name)
+		}
+		it := k.k.claims.by[object]
+		if it.v.Annotations, changed = texts(it.v.Annotations, annotations, nil, false); changed {
+			k.k.claims.touch(it)
+		}
+		return changed, nil
+	})
+}
+
 // Label implements execute.Cluster.
 func (k *clusterClient) Label(ctx context.Context, name, object, uid string, labels map[string]string) (bool, error) {
 	return k.change(ctx, name, object, uid, false, func() (changed bool, err error) {

@@ -24,6 +24,12 @@ func (c *checks) planned(s *snapshot.Snapshot, table *catalog.Catalog, made *pla
 	for _, p := range made.Placements {
 		c.w.tracef("    plan %s places %s on %s (nominated %v)", made.ID[:8], p.Pod, p.Node, p.Nominated)
 	}
+	for _, d := range made.Displaced {
+		c.w.tracef("    plan %s moves %s from %s to %s", made.ID[:8], d.Pod, d.From, d.To)
+	}
+	if c.sparing > 0 && c.w.stats.Plans%c.sparing != 0 {
+		return
+	}
 	var stored bytes.Buffer
 	if err := kube.Save(&stored, s); err != nil {
 		c.w.broken("SamePlan", "the snapshot of plan %s cannot be saved: %v", made.ID, err)

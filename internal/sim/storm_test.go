@@ -30,6 +30,7 @@ func (s storm) run(t *testing.T) (*Report, []string) {
 	p.Pools[0].CapacityType, p.Pools[0].NodeLimit = []string{"spot"}, s.limit
 	var hit []string
 	rep := inBubble(t, 11, Options{Profile: p, Before: func(w *World) {
+		w.checks.sparing = 10
 		w.cluster.budgets.create("default/anti-0", snapshot.PodDisruptionBudget{
 			Namespace: "default", Name: "anti-0", Selector: &snapshot.LabelSelector{MatchLabels: map[string]string{"app": "anti-0"}}, MaxUnavailable: s.allowed, HasStatus: true,
 		}, nil)

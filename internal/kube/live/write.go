@@ -70,9 +70,19 @@ func another(q request, want, got string) error {
 // Label puts labels on an object ("NodeClaim", ...), if it has this UID. It reports whether
 // something was written: nothing is where the object has them already.
 func (c *Client) Label(ctx context.Context, kind, name, uid string, labels map[string]string) (changed bool, err error) {
+	return c.mark(ctx, kind, name, uid, "labels", labels)
+}
+
+// Annotate merges annotations into an object, as Label does labels.
+func (c *Client) Annotate(ctx context.Context, kind, name, uid string, annotations map[string]string) (changed bool, err error) {
+	return c.mark(ctx, kind, name, uid, "annotations", annotations)
+}
+
+// mark merges texts into a field of an object's metadata: labels or annotations.
+func (c *Client) mark(ctx context.Context, kind, name, uid, field string, set map[string]string) (changed bool, err error) {
 	q, err := object(kind, "", name)
 	if err != nil {
-		return false, fmt.Errorf("label: %w", err)
+		return false, fmt.Errorf("change the %s: %w", field, err)
 	}
 	m, err := c.meta(ctx, q)
 	if err != nil {
@@ -81,11 +91,15 @@ func (c *Client) Label(ctx context.Context, kind, name, uid string, labels map[s
 	if uid != "" && string(m.UID) != uid {
 		return false, another(q, uid, string(m.UID))
 	}
-	diff := texts(m.Labels, labels, nil)
+	have := m.Labels
+	if field == "annotations" {
+		have = m.Annotations
+	}
+	diff := texts(have, set, nil)
 	if diff == nil {
 		return false, nil
 	}
-	err = c.patch(ctx, q, mergePatch, map[string]any{"metadata": map[string]any{"uid": m.UID, "labels": diff}})
+	err = c.patch(ctx, q, mergePatch, map[string]any{"metadata": map[string]any{"uid": m.UID, field: diff}})
 	return err == nil, err
 }
 
