@@ -178,6 +178,7 @@ func (f *sweepFunction) housekeeping(look *handler.Lifecycle, rep *report.Report
 	n := h.Notices
 	n.Memory, n.Cluster, n.Executor, n.Ticks, n.Work = look.Memory, look.Cluster, look.Executor, sender(f.ticks), sender(f.work)
 	h.Statuses = func(ctx context.Context) ([]interruption.Status, error) { return fleet.Statuses(ctx, f.ec2()) }
+	h.Pools = func(ctx context.Context) error { return f.ask(ctx, handler.CatalogRequest{Only: "pools"}) }
 	h.Price = func(ctx context.Context, in lifecycle.Instance) snapshot.Price {
 		facts, err := handler.LoadFacts(ctx, look.Memory, f.region, f.now(), &f.facts)
 		if err != nil {
@@ -257,17 +258,23 @@ func (f *sweepFunction) resolve(ctx context.Context, classes []string) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	payload, err := json.Marshal(handler.CatalogRequest{Classes: fresh})
-	if err == nil {
-		_, err = f.lambda().Invoke(ctx, &lambda.InvokeInput{
-			FunctionName: aws.String(f.conf.Stack.CatalogFunction), InvocationType: types.InvocationTypeEvent, Payload: payload,
-		})
-	}
-	if err != nil {
+	if err := f.ask(ctx, handler.CatalogRequest{Classes: fresh}); err != nil {
 		return fmt.Errorf("ask for EC2NodeClasses %s: %w", strings.Join(fresh, ", "), err)
 	}
 	for _, c := range fresh {
 		f.asked[c] = now
 	}
 	return nil
+}
+
+// ask has the function catalog do something, and does not wait for it.
+func (f *sweepFunction) ask(ctx context.Context, r handler.CatalogRequest) error {
+	payload, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = f.lambda().Invoke(ctx, &lambda.InvokeInput{
+		FunctionName: aws.String(f.conf.Stack.CatalogFunction), InvocationType: types.InvocationTypeEvent, Payload: payload,
+	})
+	return err
 }

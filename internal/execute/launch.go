@@ -218,6 +218,9 @@ func (x *Executor) objects(ctx context.Context, batch []*intent, rep *Report) {
 	}
 }
 
+// Parallel runs f for 0 to n-1, as Each does.
+func (x *Executor) Parallel(n int, f func(int)) { x.each(n, f) }
+
 func (x *Executor) each(n int, f func(int)) {
 	if x.Each != nil && n > 1 {
 		x.Each(n, f)

@@ -55,7 +55,8 @@ type CatalogRequest struct {
 	Class string `json:"class"`
 	// Classes are several of them.
 	Classes []string `json:"classes"`
-	// Only is "classes" or "prices", for a function that can reach one half of what is asked.
+	// Only is "classes" or "prices", for a function that can reach one half of what is asked, or
+	// "pools": the statuses of NodePools, whose nodes have changed.
 	Only string `json:"only"`
 }
 
@@ -84,10 +85,10 @@ func DecodeCatalogRequest(payload []byte) (CatalogRequest, error) {
 		return r, errors.New("read the payload: classes: a name is empty")
 	}
 	switch {
-	case r.Only != "" && r.Only != "classes" && r.Only != "prices":
-		return r, fmt.Errorf("read the payload: only: %q; want classes or prices", r.Only)
-	case r.Only == "prices" && len(r.Classes) > 0:
-		return r, errors.New(`read the payload: "only" says prices, and classes are named; give one of them`)
+	case r.Only != "" && r.Only != "classes" && r.Only != "prices" && r.Only != "pools":
+		return r, fmt.Errorf("read the payload: only: %q; want classes, prices or pools", r.Only)
+	case r.Only != "" && r.Only != "classes" && len(r.Classes) > 0:
+		return r, fmt.Errorf(`read the payload: "only" says %s, and classes are named; give one of them`, r.Only)
 	}
 	return r, nil
 }
@@ -134,6 +135,11 @@ func (h *Catalog) Handle(ctx context.Context, r CatalogRequest) (*CatalogReport,
 	}
 	run := &catalogRun{Catalog: h, facts: facts, rep: rep}
 	var errs []error
+	if r.Only == "pools" {
+		errs = append(errs, run.guard(ctx, func() error { return run.poolsOnly(ctx) }))
+		rep.Prices, rep.Types = run.facts.Prices, len(run.facts.Catalog.Types)
+		return rep, errors.Join(errs...)
+	}
 	if r.Only != "prices" {
 		errs = append(errs, run.guard(ctx, func() error { return run.classes(ctx, r.Classes) }))
 	}

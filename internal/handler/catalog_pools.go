@@ -55,6 +55,21 @@ func (r *catalogRun) pools(ctx context.Context, s *snapshot.Snapshot, whole bool
 	return errors.Join(errs...)
 }
 
+// poolsOnly brings the statuses of NodePools up to what their nodes are now, by what is known
+// of classes.
+func (r *catalogRun) poolsOnly(ctx context.Context) error {
+	s, err := r.Cluster.Some(ctx, kindClass, kindPool, kindClaim, kindNode)
+	if err != nil {
+		return fmt.Errorf("read the NodePools: %w", err)
+	}
+	s.Now = r.Now()
+	if len(s.Incomplete) > 0 {
+		r.rep.Left = append(r.rep.Left, "statuses of NodePools: the reading is not whole")
+		return nil // what is missing is not what has gone
+	}
+	return r.pools(ctx, s, true)
+}
+
 // fillRest gives the classes that this run has not resolved what is known of them.
 func (r *catalogRun) fillRest(s *snapshot.Snapshot, done map[string]bool) {
 	rest := snapshot.Snapshot{Now: r.Now()}

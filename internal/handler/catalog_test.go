@@ -83,6 +83,27 @@ func TestCatalogWhole(t *testing.T) {
 	}
 }
 
+// TestPoolsOnly: who asks for the statuses of NodePools gets those alone, from what is known
+// of classes; and nothing is written from a reading that is not whole.
+func TestPoolsOnly(t *testing.T) {
+	w := newCatWorld(t)
+	w.class("default", catSpec)
+	w.run()
+	nodes := func() string { return fmt.Sprint(w.kube.statuses["NodePool/pool-default"].Fields["nodes"]) }
+	w.kube.s.NodeClaims = append(w.kube.s.NodeClaims, snapshot.NodeClaim{Name: "c", Labels: map[string]string{"karpenter.sh/nodepool": "pool-default"}})
+	w.kube.asked, w.list.calls = nil, 0
+	w.kube.s.Incomplete = []string{"nodes"}
+	rep, err := w.catalog().Handle(background, handler.CatalogRequest{Only: "pools"})
+	if err != nil || rep.Pools != 0 || len(rep.Left) != 1 || nodes() != "0" {
+		t.Errorf("not whole: %+v, %v; %s nodes", rep, err, nodes())
+	}
+	w.kube.s.Incomplete = nil
+	rep, err = w.catalog().Handle(background, handler.CatalogRequest{Only: "pools"})
+	if err != nil || rep.Pools != 1 || len(rep.Classes) != 0 || nodes() != "1" || w.list.calls > 0 || w.ready("NodePool/pool-default") != "True at 3" {
+		t.Errorf("%+v, %v; %s nodes, ready %s", rep, err, nodes(), w.ready("NodePool/pool-default"))
+	}
+}
+
 // offers are those of a catalogue, as text.
 func offers(c *catalog.Catalog) (out []string) {
 	for _, t := range c.Types {
@@ -305,7 +326,9 @@ func TestDecodeCatalogRequest(t *testing.T) {
 		{`{"class":"a"}`, handler.CatalogRequest{Classes: []string{"a"}}, ""},
 		{`{"classes":["b"],"class":"a"}`, handler.CatalogRequest{Classes: []string{"b", "a"}}, ""},
 		{`{"only":"prices"}`, handler.CatalogRequest{Only: "prices"}, ""},
-		{`{"only":"nodes"}`, handler.CatalogRequest{}, "want classes or prices"},
+		{`{"only":"nodes"}`, handler.CatalogRequest{}, "want classes, prices or pools"},
+		{`{"only":"pools"}`, handler.CatalogRequest{Only: "pools"}, ""},
+		{`{"only":"pools","class":"a"}`, handler.CatalogRequest{}, "give one of them"},
 		{`{"only":"prices","class":"a"}`, handler.CatalogRequest{}, "give one of them"},
 		{`{"classes":[""]}`, handler.CatalogRequest{}, "a name is empty"},
 		{`{"klass":"a"}`, handler.CatalogRequest{}, `unknown field "klass"`},

@@ -33,10 +33,15 @@ type Housekeeping struct {
 	// what follows from that; nil = nobody asks.
 	Statuses func(ctx context.Context) ([]interruption.Status, error)
 	Notices  *Interruption
+	// Pools asks for the statuses of NodePools, whose nodes are others than in the round
+	// before; nil = nobody is asked.
+	Pools func(ctx context.Context) error
 	// Instance tells this function apart in Events.
 	Instance string
 
 	told told
+	// nodes is which nodes NodePools had in the last round.
+	nodes string
 }
 
 // HousekeepingReport is what one round came to.
@@ -116,6 +121,7 @@ func (h *Housekeeping) Run(ctx context.Context) (rep HousekeepingReport, err err
 	h.unwell(ctx, f, &rep)
 	h.openNodes(ctx, f, &rep)
 	h.templates(ctx, f, &rep)
+	h.pools(ctx, f, &rep)
 	rep.Corrections, err = h.Memory.Recount(ctx)
 	rep.problem("recount what pools use", err)
 	err = nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"kerf.sh/kerf/internal/cloud/launch"
@@ -269,6 +270,29 @@ func (h *Housekeeping) tell(ctx context.Context, c *snapshot.NodeClaim, rep *Hou
 type usedTemplates struct {
 	At   time.Time            `json:"at"`
 	Used map[string]time.Time `json:"used,omitempty"`
+}
+
+// pools has the statuses of NodePools brought up to date when their nodes have changed.
+func (h *Housekeeping) pools(ctx context.Context, f *found, rep *HousekeepingReport) {
+	if h.Pools == nil {
+		return
+	}
+	var nodes []string
+	for i := range f.records {
+		if r := &f.records[i]; r.Phase.Live() {
+			nodes = append(nodes, r.NodePool+" "+r.Claim+" "+string(r.Phase))
+		}
+	}
+	slices.Sort(nodes)
+	now := strings.Join(nodes, "\n")
+	if now == h.nodes {
+		return
+	}
+	if err := h.Pools(ctx); err != nil {
+		rep.problem("ask for the statuses of NodePools", err)
+		return
+	}
+	h.nodes = now
 }
 
 // templates deletes launch templates that nobody has needed for an hour.

@@ -1,6 +1,8 @@
 package handler_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -342,6 +344,39 @@ func TestTemplates(t *testing.T) {
 	if n := len(w.ec2.Templates()); n != 0 {
 		t.Errorf("%d templates after a day", n)
 	}
+}
+
+// TestPoolsAreAsked: the statuses of NodePools are asked for when their nodes are others than
+// before, again when that failed, and not while nothing changes.
+func TestPoolsAreAsked(t *testing.T) {
+	w := joined2(t)
+	asked, fails := 0, true
+	w.house.Pools = func(context.Context) error {
+		if asked++; fails {
+			return errors.New("no")
+		}
+		return nil
+	}
+	round := func(want int) {
+		t.Helper()
+		asked = 0
+		if rep, err := w.house.Run(background); err != nil || asked != want || want > 0 && fails != (len(rep.Problems) > 0) {
+			t.Errorf("asked %d times, want %d; %+v, %v", asked, want, rep, err)
+		}
+	}
+	round(1)
+	fails = false
+	round(1)
+	round(0)
+	w.kube.pods = nil
+	w.deleteAs("NodeClaim", w.record(0).Claim)
+	w.pass(10 * time.Minute)
+	asked = 0
+	if _, err := w.house.Run(background); err != nil {
+		t.Fatal(err)
+	}
+	w.want("one is left", "Initialized", 1)
+	round(0)
 }
 
 // TestUsageHeals: counters that somebody changed are what the records add up to again.

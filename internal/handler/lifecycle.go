@@ -377,7 +377,7 @@ func (h *Lifecycle) node(ctx context.Context, w lifecycle.Work) error {
 	rep.Incomplete = look.incomplete
 	after, err := h.advance(ctx, one, look, &rep)
 	if look.left[r.Claim] != nil {
-		all, rerr := h.Memory.Records(ctx)
+		all, rerr := h.relieving(ctx, after)
 		if rerr != nil {
 			rep.Problems = append(rep.Problems, rerr.Error())
 		} else {

@@ -94,6 +94,26 @@ func (n *draining) blockers() string {
 	return "waits since " + n.r.DeletingSince.UTC().Format(time.RFC3339) + ": " + strings.Join(names, "; ") + more
 }
 
+// relieving are the records of the nodes that are on their way for the pods of others.
+func (h *Lifecycle) relieving(ctx context.Context, of []lifecycle.Record) ([]lifecycle.Record, error) {
+	var out []lifecycle.Record
+	for i := range of {
+		if of[i].Relief == nil {
+			continue
+		}
+		for _, claim := range of[i].Relief.Claims {
+			r, ok, err := h.Memory.Record(ctx, claim)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				out = append(out, r)
+			}
+		}
+	}
+	return out, nil
+}
+
 // compareDeadlines orders the earlier one first, and none last.
 func compareDeadlines(a, b time.Time) int {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kerf.sh/kerf/internal/execute"
@@ -136,29 +137,47 @@ func (h *Sweep) failures(rep *SweepReport) []api.Event {
 	return out
 }
 
-// emit writes what is new of events, at most maxEvents; the rest is counted.
+// emit writes what is new of events, at most maxEvents, several at a time: whoever has asked
+// for the lease waits for them. The rest is counted.
 func (h *Sweep) emit(ctx context.Context, events []api.Event, now time.Time, rep *SweepReport) {
-	sent, left := 0, 0
+	var send []api.Event
+	var keys []string
+	left := 0
 	for _, e := range events {
 		key := strings.Join([]string{e.Object.Kind, e.Object.Namespace, e.Object.Name, e.Object.UID, e.Key}, "\x00")
 		if !h.told.fresh(key, now) {
 			continue
 		}
-		if sent == maxEvents || !enough(ctx, h.Now()) {
+		if len(send) == maxEvents {
 			h.told.forget(key)
 			left++
 			continue
 		}
-		sent++
 		e.Time, e.Controller, e.Instance = now, "kerf.sh/sweep", h.Instance
-		if _, err := h.Cluster.Emit(ctx, e); err != nil {
-			h.told.forget(key)
-			rep.warn(fmt.Errorf("write an Event: %w", err))
+		send, keys = append(send, e), append(keys, key)
+	}
+	errs := make([]error, len(send))
+	var late atomic.Int64
+	var failed atomic.Bool // the others would fail too, and time is short
+	h.Executor.Parallel(len(send), func(i int) {
+		if failed.Load() || !enough(ctx, h.Now()) {
+			late.Add(1)
+			h.told.forget(keys[i])
 			return
 		}
+		if _, errs[i] = h.Cluster.Emit(ctx, send[i]); errs[i] != nil {
+			failed.Store(true)
+			h.told.forget(keys[i])
+		}
+	})
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		rep.warn(fmt.Errorf("write an Event: %w", errs[i]))
 	}
 	if left > 0 {
 		rep.Warnings = append(rep.Warnings, fmt.Sprintf("%s not written in this pass: one pass writes %d", plan.Count(left, "Event"), maxEvents))
+	}
+	if n := int(late.Load()); n > 0 && !failed.Load() {
+		rep.Warnings = append(rep.Warnings, fmt.Sprintf("%s not written in this pass for lack of time", plan.Count(n, "Event")))
 	}
 }
 

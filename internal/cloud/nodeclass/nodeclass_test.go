@@ -92,9 +92,9 @@ func TestStatus(t *testing.T) {
 		},
 			map[string]string{"ValidationSucceeded": "False UserDataSizeLimitExceeded", "Ready": "False UnhealthyDependents"}},
 		{"not checked", "", func(r *nodeclass.Resolved) {
-			r.Checks = []nodeclass.Check{{Reason: nodeclass.CreateFleetAuthFailed, Unknown: true}}
+			r.Checks = []nodeclass.Check{{Reason: nodeclass.UserDataSizeLimitExceeded, Unknown: true}}
 		},
-			map[string]string{"ValidationSucceeded": "Unknown CreateFleetAuthCheckFailed", "Ready": "Unknown ReconcilingDependents"}},
+			map[string]string{"ValidationSucceeded": "Unknown UserDataSizeLimitExceeded", "Ready": "Unknown ReconcilingDependents"}},
 		{"reservations not known", "", func(r *nodeclass.Resolved) { r.ReservationsErr = errors.New("x") },
 			map[string]string{"CapacityReservationsReady": "Unknown ResolutionFailed", "ValidationSucceeded": "Unknown DependenciesNotReady", "Ready": "Unknown ReconcilingDependents"}},
 	}

@@ -42,9 +42,6 @@ const (
 	InvalidNodeClass               = "InvalidNodeClass"
 	InvalidKubeletConfiguration    = "InvalidKubeletConfiguration"
 	UnsupportedKubelet             = "UnsupportedKubeletConfiguration"
-	CreateLaunchTemplateAuthFailed = "CreateLaunchTemplateAuthCheckFailed"
-	CreateFleetAuthFailed          = "CreateFleetAuthCheckFailed"
-	RunInstancesAuthFailed         = "RunInstancesAuthCheckFailed"
 	unhealthyDependents            = "UnhealthyDependents"
 	reconcilingDependents          = "ReconcilingDependents"
 )

@@ -67,8 +67,8 @@ func TestWorkloads(t *testing.T) {
 	}
 	kept, wanted := plan.kept(running)
 	t.Logf("%d of %d pods run where the plan wanted them; it wanted %d nodes, and %d were made", kept, pods, wanted, len(r.EC2.Machines()))
-	if kept*10 < pods*7 || len(r.EC2.Machines()) > wanted+2 {
-		t.Errorf("%d of %d pods run where the plan wanted them, want 70 %%; %d nodes were made for the %d of the plan, want at most two more", kept, pods, len(r.EC2.Machines()), wanted)
+	if kept*10 < pods*8 || len(r.EC2.Machines()) > wanted+1 {
+		t.Errorf("%d of %d pods run where the plan wanted them, want 80 %%; %d nodes were made for the %d of the plan, want at most one more", kept, pods, len(r.EC2.Machines()), wanted)
 	}
 	if err := realtest.Eventually(ctx, patience, func() error { return r.ready(ctx) }); err != nil {
 		t.Fatal(err)
@@ -118,10 +118,6 @@ func (r *Rig) nodesAreOurs(ctx context.Context, t *testing.T, n int) {
 // statuses: the pool says how many nodes it has.
 func (r *Rig) statuses(ctx context.Context, t *testing.T, n int) {
 	t.Helper()
-	// The schedule asks every five minutes; somebody asks now.
-	if _, _, err := r.invoke(nameOf("catalog"), []byte("{}"), false); err != nil {
-		t.Error(err)
-	}
 	err := realtest.Eventually(ctx, patience, func() error {
 		cells, err := r.columns(ctx, poolsPath)
 		if err != nil {
