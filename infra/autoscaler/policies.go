@@ -112,7 +112,7 @@ func (g grants) sweep() []policy {
 func (g grants) lifecycle() []policy {
 	return []policy{
 		g.ledger(), g.cluster(), g.launching(),
-		{"removing", append(g.removing(), g.taggingRegistered())},
+		{"removing", []statement{g.terminating(), g.taggingRegistered()}},
 		{"queues", []statement{consume("AllowWork", *g.auto.Work.QueueArn()), send("AllowSendingTicksAndWork", *g.auto.Ticks.QueueArn(), *g.auto.Work.QueueArn())}},
 	}
 }

@@ -71,17 +71,17 @@ func TestActions(t *testing.T) {
 	const logs = "logs:CreateLogStream logs:PutLogEvents"
 	const knows = logs + " dynamodb:ConditionCheckItem dynamodb:DeleteItem dynamodb:DescribeTable dynamodb:GetItem dynamodb:PutItem dynamodb:Query dynamodb:UpdateItem" +
 		" eks:DescribeCluster ec2:DescribeInstances sts:DecodeAuthorizationMessage"
-	const common = knows + " ec2:DescribeLaunchTemplates ec2:DeleteLaunchTemplate iam:PassRole"
+	const common = knows + " ec2:DescribeLaunchTemplates iam:PassRole"
 	const acts = common + " ec2:CreateFleet ec2:CreateLaunchTemplate ec2:CreateTags ec2:RunInstances ec2:TerminateInstances" +
 		" sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage sqs:SendMessage"
 	for f, want := range map[string]string{
 		"Plan":         logs + " " + strings.Join(looks(), " "),
-		"Sweep":        acts + " lambda:InvokeFunction ec2:DescribeInstanceStatus",
+		"Sweep":        acts + " ec2:DeleteLaunchTemplate lambda:InvokeFunction ec2:DescribeInstanceStatus",
 		"Lifecycle":    acts,
 		"Interruption": knows + " sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage sqs:SendMessage",
 		"Consolidation": knows + " ec2:DescribeLaunchTemplates iam:PassRole ec2:CreateFleet ec2:CreateLaunchTemplate ec2:CreateTags ec2:RunInstances" +
 			" ec2:TerminateInstances sqs:SendMessage",
-		"Catalog": common + " ec2:DescribeCapacityReservations ec2:DescribeImages ec2:DescribeInstanceTypeOfferings ec2:DescribeInstanceTypes ec2:DescribePlacementGroups" +
+		"Catalog": common + " ec2:DeleteLaunchTemplate ec2:DescribeCapacityReservations ec2:DescribeImages ec2:DescribeInstanceTypeOfferings ec2:DescribeInstanceTypes ec2:DescribePlacementGroups" +
 			" ec2:DescribeSecurityGroups ec2:DescribeSpotPriceHistory ec2:DescribeSubnets ssm:GetParameter pricing:GetProducts" +
 			" iam:AddRoleToInstanceProfile iam:CreateInstanceProfile iam:DeleteInstanceProfile iam:GetInstanceProfile iam:ListInstanceProfiles" +
 			" iam:RemoveRoleFromInstanceProfile iam:TagInstanceProfile",
