@@ -75,13 +75,12 @@ func TestLoad(t *testing.T) {
 func TestLoadReportsEverythingAtOnce(t *testing.T) {
 	_, err := config.Load([]string{
 		"RESERVED_ENIS=-1", "VM_MEMORY_OVERHEAD_PERCENT=7.5", "MIN_VALUES_POLICY=strict", "KERF_WRK=1",
-		"KERF_COST_PER_NODE=0.0000001", "KERF_OPTION_PRICE_CAP=99", "KERF_WORK=1e6", "KERF_SWEEP_INTERVAL=5s", "KERF_REGISTER_INTERVAL=2500ms", "BATCH_MAX_DURATION=10", "LOG_LEVEL=INFO", "KERF_TICK_QUEUE=ticks", "FEATURE_GATES=Nope=true,ReservedCapacity=maybe,SpotToSpotConsolidation=true",
+		"KERF_COST_PER_NODE=0.0000001", "KERF_OPTION_PRICE_CAP=99", "KERF_WORK=1e6", "KERF_SWEEP_INTERVAL=5s", "KERF_REGISTER_INTERVAL=2500ms", "BATCH_MAX_DURATION=10", "LOG_LEVEL=INFO", "KERF_TICK_QUEUE=ticks", "FEATURE_GATES=Nope=true,ReservedCapacity=maybe",
 	})
 	want := []string{
 		`environment: BATCH_MAX_DURATION="10": want a duration from 0s to 5m0s, like 10s`,
-		`environment: FEATURE_GATES="Nope=true,ReservedCapacity=maybe,SpotToSpotConsolidation=true": gate "Nope" is not known; known are CapacityBuffer, NodeOverlay, NodeRepair, ReservedCapacity, SpotToSpotConsolidation, StaticCapacity`,
+		`environment: FEATURE_GATES="Nope=true,ReservedCapacity=maybe": gate "Nope" is not known; known are CapacityBuffer, NodeOverlay, NodeRepair, ReservedCapacity, SpotToSpotConsolidation, StaticCapacity`,
 		`gate "ReservedCapacity=maybe": want Gate=true or Gate=false`,
-		`gate SpotToSpotConsolidation: not supported yet; leave it out or set it to false`,
 		`environment: KERF_COST_PER_NODE="0.0000001": has more than 6 decimals`,
 		`environment: KERF_OPTION_PRICE_CAP="99": is out of bounds: want 100 to 1000`,
 		`environment: KERF_REGISTER_INTERVAL="2500ms": want a multiple of 1s`,
@@ -103,7 +102,7 @@ func TestLoadReportsEverythingAtOnce(t *testing.T) {
 }
 
 func TestNotSupportedIsToldApart(t *testing.T) {
-	for value, want := range map[string]bool{"SpotToSpotConsolidation=false": false, "NodeRepair=true": false, "SpotToSpotConsolidation=true": true, "NodeOverlay=true": false, "ReservedCapacity=x": false} {
+	for value, want := range map[string]bool{"SpotToSpotConsolidation=false": false, "NodeRepair=true": false, "SpotToSpotConsolidation=true": false, "NodeOverlay=true": false, "ReservedCapacity=x": false} {
 		_, err := config.Load([]string{"FEATURE_GATES=" + value})
 		if got := errors.Is(err, config.ErrNotSupported); got != want {
 			t.Errorf("FEATURE_GATES=%s: not supported = %v (%v), want %v", value, got, err, want)

@@ -36,7 +36,8 @@ func gates() []gate {
 			func(s *snapshot.Settings, on bool) { s.NodeRepair = on }},
 		{"ReservedCapacity", true, "Use on-demand capacity reservations and capacity blocks.",
 			func(s *snapshot.Settings, on bool) { s.ReservedCapacity = on }},
-		{"SpotToSpotConsolidation", false, "Replace spot nodes by cheaper spot nodes.", nil},
+		{"SpotToSpotConsolidation", false, "Replace spot nodes by cheaper spot nodes.",
+			func(s *snapshot.Settings, on bool) { s.SpotToSpot = on }},
 		{"StaticCapacity", false, "NodePools with a fixed number of nodes (spec.replicas).",
 			func(s *snapshot.Settings, on bool) { s.StaticCapacity = on }},
 	}

@@ -269,6 +269,9 @@ func (x *search) resting(n *node) (plan.Code, string) {
 	if why := x.o.Resting[n.name]; why != "" {
 		return plan.CoolingDown, why
 	}
+	if unit := x.buffered[n.name]; unit != "" {
+		return plan.NodeNominated, "unit " + unit + " of a CapacityBuffer counts on its room"
+	}
 	switch {
 	case n.pool.Replicas != nil:
 		return plan.PolicyForbids, "NodePool " + n.pool.Name + " is static: it keeps its replicas"

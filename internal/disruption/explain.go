@@ -26,6 +26,7 @@ func (x *search) explain(g *ground, list []*node) {
 // because other moves count on the node's room, is looked for now.
 func (x *search) best(g *ground, n *node) plan.Verdict {
 	if v, ok := x.alternative[n.name]; ok {
+		v.Detail += x.spotRemark(n)
 		return v
 	}
 	x.until = x.work + DefaultWork // one look at each offer
@@ -37,9 +38,10 @@ func (x *search) best(g *ground, n *node) plan.Verdict {
 		}
 	}
 	if v, ok := x.alternative[n.name]; ok {
+		v.Detail += x.spotRemark(n)
 		return v
 	}
-	return plan.Verdict{Code: plan.NothingCheaper, Detail: "no offer that NodePool " + n.pool.Name + " has within its limits takes its pods"}
+	return plan.Verdict{Code: plan.NothingCheaper, Detail: "no offer that NodePool " + n.pool.Name + " has within its limits takes its pods" + x.spotRemark(n)}
 }
 
 // stuck says why the pods of a node do not go to the others.

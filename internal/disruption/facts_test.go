@@ -3,6 +3,7 @@ package disruption
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +12,12 @@ import (
 
 // facts puts into a snapshot and options what the language of worlds has no words for:
 //
-//	gate:NodeRepair gate:StaticCapacity       feature gates
+//	gate:NodeRepair gate:StaticCapacity gate:SpotToSpot   feature gates
+//	unclaimed:n1                              the node has no NodeClaim
+//	sick:a                                    condition Ready of the pod is False
+//	unhealthy:one:AlwaysAllow                 unhealthyPodEvictionPolicy of a PodDisruptionBudget
+//	quiet:n1:10s                              when a pod last came to the node or went
+//	unstarted:a                               the pod has no start time
 //	offered                                   the catalogue is what EC2 sells
 //	stamp                                     all nodes carry the hashes of their pool and class
 //	age:n1:30h expire:n1:720h tgp:n1:1h       of a node's NodeClaim; * = of all nodes
@@ -105,6 +111,8 @@ func fact(s *snapshot.Snapshot, o *Options, f []string) error {
 			s.Settings.NodeRepair = true
 		case "StaticCapacity":
 			s.Settings.StaticCapacity = true
+		case "SpotToSpot":
+			s.Settings.SpotToSpot = true
 		default:
 			return fmt.Errorf("no such gate")
 		}
@@ -174,6 +182,29 @@ func fact(s *snapshot.Snapshot, o *Options, f []string) error {
 				n++
 			}
 		}
+	case "unhealthy":
+		for i := range s.Budgets {
+			if b := &s.Budgets[i]; b.Name == arg(1) {
+				b.UnhealthyPolicy = arg(2)
+				n++
+			}
+		}
+	case "sick", "unstarted":
+		for i := range s.Pods {
+			if p := &s.Pods[i]; p.Name == arg(1) && f[0] == "sick" {
+				p.Ready = &snapshot.Condition{Type: "Ready", Status: "False"}
+				n++
+			} else if p.Name == arg(1) {
+				p.Started = time.Time{}
+				n++
+			}
+		}
+	case "quiet":
+		claims(func(c *snapshot.NodeClaim) { c.LastPodEvent = ago(2) })
+	case "unclaimed":
+		all := len(s.NodeClaims)
+		s.NodeClaims = slices.DeleteFunc(s.NodeClaims, func(c snapshot.NodeClaim) bool { return c.NodeName == arg(1) })
+		n = all - len(s.NodeClaims)
 	case "doomed":
 		o.Doomed[arg(1)] = arg(2)
 		return nil

@@ -214,14 +214,27 @@ func (g *ground) reserve() {
 	for i := range g.x.s.Pods {
 		pods[g.x.s.Pods[i].Ref()] = &g.x.s.Pods[i]
 	}
+	asks := make(map[string]*snapshot.Resources, len(taken))
+	for _, pl := range taken {
+		if p := pods[pl.Pod]; p != nil {
+			asks[pl.Pod] = &p.Spec.Requests
+		}
+	}
+	if g.x.o.Base != nil && len(g.x.s.Buffers) > 0 {
+		for i := range g.x.o.Base.Pods {
+			if p := &g.x.o.Base.Pods[i]; p.Buffer {
+				asks[p.Ref] = &p.Requests
+			}
+		}
+	}
 	for _, pl := range taken {
 		k, ok := g.at[pl.Node]
-		p := pods[pl.Pod]
-		if !ok || p == nil {
+		need := asks[pl.Pod]
+		if !ok || need == nil {
 			continue
 		}
 		for d, name := range g.p.Dims {
-			g.free[k*g.d+d] -= p.Spec.Requests.Get(name)
+			g.free[k*g.d+d] -= need.Get(name)
 		}
 	}
 }

@@ -177,25 +177,27 @@ func (x *search) standIn(g *ground, o *offers, group []*node, left []int64) *rem
 	}
 	tm := &g.p.Templates[o.t]
 	price := r.price()
+	below := price + x.o.CostPerNode*int64(len(group)-1) // no option costs as much as what goes
 	limit := price - max(x.o.MinSaving, mulShare(price, x.o.MinSavingShare)) + x.o.CostPerNode*int64(len(group)-1)
+	spot := x.spotRule(group)
 	var options []int
 	var types []int
 	cheapest := snapshot.Price(-1)
 	for _, k := range o.order {
 		f := &tm.Offers[k]
 		x.work++
-		if cheapest >= 0 && (f.Price > limit || f.Price*100 > cheapest*x.s.Settings.OptionPriceCap) {
+		if cheapest >= 0 && (f.Price > limit || f.Price >= below || !spot.wide() && f.Price*100 > cheapest*x.s.Settings.OptionPriceCap) {
 			break
 		}
 		if zone != "" && f.Zone != zone || f.Rank == 0 || !fitsIn(need, tm.Types[f.Type].Alloc) || tm.Types[f.Type].Exotic || !within(&tm.Types[f.Type], left) {
 			continue
 		}
-		if !g.allow(classes, o.t, k) {
+		if spot.refuses(f) || !g.allow(classes, o.t, k) {
 			continue
 		}
 		if cheapest < 0 {
 			cheapest = f.Price
-			if f.Price >= price+x.o.CostPerNode*int64(len(group)-1) || f.Price > limit {
+			if f.Price >= below || f.Price > limit {
 				if len(group) == 1 {
 					x.tellNothing(group[0], g, o.t, k, price)
 				}
@@ -210,7 +212,7 @@ func (x *search) standIn(g *ground, o *offers, group []*node, left []int64) *rem
 		}
 		options = append(options, k)
 	}
-	if len(options) == 0 {
+	if options, types = spot.keep(tm, options, types); len(options) == 0 || !x.variety(tm, types) {
 		return nil
 	}
 	r.add = x.addition(g, o.t, options, &r)

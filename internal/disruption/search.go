@@ -85,6 +85,7 @@ type search struct {
 
 	verdicts map[string]plan.Verdict
 	// alternative is the best one to a node that stays, left are nodes that work ended before.
+	buffered    map[string]string // a unit of a CapacityBuffer that counts on a node's room
 	alternative map[string]plan.Verdict
 	left        map[string]bool
 	moves       []plan.Move
@@ -139,6 +140,7 @@ func newSearch(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *search {
 		x.budgets[b.Namespace] = append(x.budgets[b.Namespace], b)
 	}
 	x.prices = scheduling.New(bare(s), c)
+	x.buffered = x.units()
 	x.read()
 	x.judge()
 	return x
@@ -149,6 +151,26 @@ func bare(s *snapshot.Snapshot) *snapshot.Snapshot {
 	out := *s
 	out.Pods, out.Nodes, out.NodeClaims, out.DaemonSets, out.Workloads, out.Nominations, out.Buffers = nil, nil, nil, nil, nil, nil, nil
 	return &out
+}
+
+// units are those of CapacityBuffers that the plan of the same snapshot has on nodes.
+func (x *search) units() map[string]string {
+	if x.o.Base == nil || len(x.s.Buffers) == 0 {
+		return nil
+	}
+	unit := map[string]bool{}
+	for i := range x.o.Base.Pods {
+		if p := &x.o.Base.Pods[i]; p.Buffer {
+			unit[p.Ref] = true
+		}
+	}
+	out := map[string]string{}
+	for _, p := range x.o.Base.Placements {
+		if unit[p.Pod] && out[p.Node] == "" {
+			out[p.Node] = p.Pod
+		}
+	}
+	return out
 }
 
 // say gives a node a verdict; the first one counts.

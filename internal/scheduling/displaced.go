@@ -54,6 +54,9 @@ func (w *World) displaced(p *snapshot.Pod) (planned bool, code plan.Code, why st
 		return false, plan.EvictionBlocked, fmt.Sprintf("node %s is going, but annotation %s: %q keeps the pod there",
 			p.NodeName, annotationDoNotDisrupt, p.Annotations[annotationDoNotDisrupt])
 	}
+	if p.Stays() {
+		return true, "", "" // nobody asks for its eviction: it ends with its node
+	}
 	var covering []string
 	blocked := ""
 	for i := range w.Snapshot.Budgets {

@@ -19,6 +19,8 @@ type Settings struct {
 	CapacityBuffer   bool `json:"capacityBuffer,omitempty"`
 	// NodeRepair replaces nodes that stay unhealthy: a feature gate too.
 	NodeRepair bool `json:"nodeRepair,omitempty"`
+	// SpotToSpot lets cheaper spot nodes stand in for spot nodes: a feature gate too.
+	SpotToSpot bool `json:"spotToSpotConsolidation,omitempty"`
 	// CostPerNode is added to every node's price when plans are compared, in
 	// micro-dollars per hour. KERF_COST_PER_NODE.
 	CostPerNode int64 `json:"costPerNode,omitempty"`
