@@ -2,6 +2,7 @@ package realtest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -10,10 +11,14 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
+	"kerf.sh/kerf/internal/app"
 	"kerf.sh/kerf/internal/kube/live"
 	"kerf.sh/kerf/internal/kube/setup"
+	"kerf.sh/kerf/internal/snapshot"
 )
 
 // TestSetup: an empty cluster is set up, twice, and then serves Karpenter's kinds; each
@@ -68,6 +73,7 @@ func TestSetup(t *testing.T) {
 			t.Errorf("%s may %s %s: want %t: %v", tt.function, tt.verb, tt.resource, tt.want, err)
 		}
 	}
+	planLooks(ctx, t, c)
 	if gone, err := x.Uninstall(ctx); err != nil || len(gone.Removed) != 2*len(setup.Functions)+2 {
 		t.Errorf("%+v, %v", gone, err)
 	}
@@ -76,6 +82,42 @@ func TestSetup(t *testing.T) {
 	}
 	if pools, err := client.Metadata(ctx, "NodePool"); err != nil || len(pools) != 1 {
 		t.Errorf("NodePools are gone with the functions: %v, %v", pools, err)
+	}
+}
+
+// planLooks: in its group the plan function may read all that plans are made on and what the
+// doctor looks at, and no other ConfigMap than aws-auth.
+func planLooks(ctx context.Context, t *testing.T, c *Cluster) {
+	t.Helper()
+	as := rest.CopyConfig(c.Config)
+	as.Impersonate = rest.ImpersonationConfig{UserName: "role", Groups: []string{setup.Group("plan"), "system:authenticated"}}
+	client, err := live.New(as, live.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, warnings, err := app.NewCluster(client, "prod", "us-east-1", snapshot.DefaultSettings()).Read(ctx, time.Now())
+	if err != nil || len(s.Incomplete) > 0 || len(s.NodePools) != 1 {
+		t.Errorf("a reading as the plan function: %v, %v, %v", err, warnings, s)
+	}
+	crd := live.Target{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions", Name: "nodepools.karpenter.sh"}
+	if _, err := client.Get(ctx, crd); err != nil {
+		t.Errorf("a definition: %v", err)
+	}
+	if _, err := client.Leases(ctx, "karpenter-leader-election"); err != nil {
+		t.Errorf("Karpenter's lease: %v", err)
+	}
+	if _, err := client.ConfigMap(ctx, "kube-system", "aws-auth"); !errors.Is(err, live.ErrNotFound) {
+		t.Errorf("aws-auth, which is not there: %v", err)
+	}
+	if _, err := client.ConfigMap(ctx, "kube-system", "extension-apiserver-authentication"); !errors.Is(err, live.ErrForbidden) {
+		t.Errorf("a ConfigMap of others: %v", err)
+	}
+	data := map[string]string{"mapRoles": "- {rolearn: x, groups: [system:nodes]}"}
+	if _, err := c.Clientset.CoreV1().ConfigMaps("kube-system").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "aws-auth"}, Data: data}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := client.ConfigMap(ctx, "kube-system", "aws-auth"); err != nil || got["mapRoles"] != data["mapRoles"] {
+		t.Errorf("aws-auth: %v, %v", got, err)
 	}
 }
 
