@@ -78,7 +78,7 @@ func (g grants) plan() []policy {
 		stack = append(stack, statement{sid: "AllowReadingRules", actions: []string{"events:DescribeRule", "events:ListTargetsByRule"}, resources: rules})
 	}
 	nodes := []statement{
-		{sid: "AllowReadingNetworkAndNodes", actions: []string{"ec2:DescribeImages", "ec2:DescribeInstanceStatus", "ec2:DescribeInstances", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets"},
+		{sid: "AllowReadingNetworkAndNodes", actions: []string{"ec2:DescribeImages", "ec2:DescribeInstanceStatus", "ec2:DescribeInstances", "ec2:DescribeRouteTables", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets"},
 			resources: []string{"*"}, conditions: g.here()},
 		{sid: "AllowReadingConsoles", actions: []string{"ec2:GetConsoleOutput"}, resources: []string{g.arn("ec2", "instance/*")}, conditions: g.owned()},
 		{sid: "AllowReadingQuotas", actions: []string{"servicequotas:GetServiceQuota"}, resources: []string{g.arn("servicequotas", "ec2/*")}},

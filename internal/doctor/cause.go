@@ -85,6 +85,9 @@ func (w *walk) cause(in *Instance) (string, []string) {
 	if best != nil {
 		return best.what + ". Its console says: " + said, look
 	}
+	if why, fix := w.noRoute(in); why != "" {
+		return why, append(fix, look...)
+	}
 	if r := w.roleOf(in); r != nil && w.seen(LookNodeMay) && len(r.Denied) > 0 {
 		return "its role " + r.Name + " may not " + strings.Join(r.Denied, ", "),
 			[]string{"aws iam attach-role-policy --role-name " + r.Name + " --policy-arn arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"}
@@ -95,8 +98,29 @@ func (w *walk) cause(in *Instance) (string, []string) {
 	if !w.seen(LookConsole) {
 		return "not known without its console", look
 	}
+	if in.Route != "" {
+		return "neither its console nor the routes of its subnet say: security groups between node and API server, or the user data, are what is left", look
+	}
 	return "its console says nothing of one: a route to the API server (NAT, endpoints, security groups) is what is missing most often",
 		append(look, w.aws("ec2 describe-route-tables --filters Name=association.subnet-id,Values=%s --query 'RouteTables[].Routes'", in.Subnet))
+}
+
+// noRoute says whether a subnet leads nowhere that a node has to be.
+func (w *walk) noRoute(in *Instance) (string, []string) {
+	private := w.f.EKS != nil && w.f.EKS.Private
+	tables := w.aws("ec2 describe-route-tables --filters Name=vpc-id,Values=%s --query 'RouteTables[].[RouteTableId,Associations[].SubnetId]'", w.vpc())
+	switch {
+	case in.Route == "none" && !private:
+		return "subnet " + in.Subnet + " has no default route, and the API server's endpoint is public only: the node cannot reach it",
+			[]string{tables, w.aws("ec2 create-route --route-table-id TABLE --destination-cidr-block 0.0.0.0/0 --nat-gateway-id NAT")}
+	case in.Route == "none":
+		return "subnet " + in.Subnet + " has no default route: without endpoints for ec2, ecr.api, ecr.dkr, s3 and sts the node gets no images",
+			[]string{w.aws("ec2 describe-vpc-endpoints --filters Name=vpc-id,Values=%s --query 'VpcEndpoints[].ServiceName'", w.vpc())}
+	case in.Route == "internet" && !in.Public:
+		return "subnet " + in.Subnet + " is a public one (its default route is an internet gateway), and the node has no public address: it cannot get out",
+			[]string{"kubectl edit ec2nodeclass   (select private subnets, or spec.associatePublicIPAddress: true)"}
+	}
+	return "", nil
 }
 
 func same(c *cause) func(cause) bool {

@@ -271,6 +271,7 @@ var whats = map[Look]string{
 	LookInstances:   "instances",
 	LookStatus:      "their status checks",
 	LookConsole:     "their consoles",
+	LookRoutes:      "routes of their subnets",
 	LookRules:       "rules of EventBridge",
 }
 
@@ -303,5 +304,6 @@ var Permissions = map[Look][]string{
 	LookInstances:   {"ec2:DescribeInstances"},
 	LookStatus:      {"ec2:DescribeInstanceStatus"},
 	LookConsole:     {"ec2:GetConsoleOutput"},
+	LookRoutes:      {"ec2:DescribeRouteTables", "ec2:DescribeInstances"},
 	LookRules:       {"events:DescribeRule", "events:ListTargetsByRule"},
 }

@@ -33,7 +33,7 @@ var steps = []step{
 	{"quotas", "the account may have more vCPUs", []Look{LookQuotas}, (*walk).quotas, []Look{LookObjects}},
 	{"plan", "the plan has a place for every pending pod", []Look{LookObjects}, (*walk).plan, nil},
 	{"launch", "EC2 gives what is asked for", []Look{LookLedger}, (*walk).launch, []Look{LookStack}},
-	{"join", "instances join the cluster", []Look{LookInstances, LookStatus, LookConsole}, (*walk).join, []Look{LookObjects}},
+	{"join", "instances join the cluster", []Look{LookInstances, LookStatus, LookRoutes, LookConsole}, (*walk).join, []Look{LookObjects}},
 	{"ready", "nodes get ready", []Look{LookObjects}, (*walk).ready, nil},
 	{"interruption", "notices of interruption come through", []Look{LookRules, LookQueues}, (*walk).interruption, []Look{LookStack}},
 }

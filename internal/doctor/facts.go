@@ -67,6 +67,7 @@ const (
 	LookInstances   Look = "instances"
 	LookStatus      Look = "status"
 	LookConsole     Look = "console"
+	LookRoutes      Look = "routes"
 )
 
 // Unseen says why a look brought nothing.
@@ -366,6 +367,10 @@ type Instance struct {
 	Node     string    `json:"node,omitempty"` // "" = it has not joined
 	// Status is what EC2's status checks say: ok, initializing, impaired, ...
 	Status string `json:"status,omitempty"`
+	// Route is where the default route of its subnet leads: nat, internet, other, or none; "" =
+	// not looked at. Public: it has a public address.
+	Route  string `json:"route,omitempty"`
+	Public bool   `json:"public,omitempty"`
 	// Console are the telling lines of its console (Telling).
 	Console []string `json:"console,omitempty"`
 }

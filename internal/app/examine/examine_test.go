@@ -129,7 +129,7 @@ func TestPermissions(t *testing.T) {
 	}
 	w := full()
 	r := w.examine(t)
-	if f := w.x.Facts(t.Context()); f.Instances[1].Status != "impaired" || len(f.Instances[1].Console) != 1 || f.Roles[1].Name != "teams/gpu" {
+	if f := w.x.Facts(t.Context()); f.Instances[1].Status != "impaired" || f.Instances[1].Route != "none" || f.Instances[0].Route != "" || len(f.Instances[1].Console) != 1 || f.Roles[1].Name != "teams/gpu" {
 		t.Errorf("%+v %+v", f.Instances, f.Roles)
 	}
 	want := map[string]bool{}

@@ -267,6 +267,18 @@ func (a *fakeAWS) GetConsoleOutput(_ context.Context, in *ec2.GetConsoleOutputIn
 	return &ec2.GetConsoleOutputOutput{Output: aws.String(base64.StdEncoding.EncodeToString([]byte(a.console)))}, nil
 }
 
+// DescribeRouteTables is a VPC whose subnet-b leads to NAT and whose others lead nowhere.
+func (a *fakeAWS) DescribeRouteTables(_ context.Context, in *ec2.DescribeRouteTablesInput, _ ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error) {
+	if in.Filters[0].Values[0] != "vpc-1" {
+		return nil, fmt.Errorf("asked for %+v", in)
+	}
+	return &ec2.DescribeRouteTablesOutput{RouteTables: []ec2types.RouteTable{
+		{Associations: []ec2types.RouteTableAssociation{{Main: aws.Bool(true)}}, Routes: []ec2types.Route{{DestinationCidrBlock: aws.String("10.0.0.0/16"), GatewayId: aws.String("local")}}},
+		{Associations: []ec2types.RouteTableAssociation{{SubnetId: aws.String("subnet-b")}}, Routes: []ec2types.Route{
+			{DestinationCidrBlock: aws.String("0.0.0.0/0"), GatewayId: aws.String("igw-1"), State: ec2types.RouteStateBlackhole}, {DestinationCidrBlock: aws.String("0.0.0.0/0"), NatGatewayId: aws.String("nat-1")}}},
+	}}, a.call("ec2:DescribeRouteTables", "routes")
+}
+
 func (a *fakeAWS) GetServiceQuota(_ context.Context, in *servicequotas.GetServiceQuotaInput, _ ...func(*servicequotas.Options)) (*servicequotas.GetServiceQuotaOutput, error) {
 	return &servicequotas.GetServiceQuotaOutput{Quota: &sqtypes.ServiceQuota{Value: aws.Float64(64)}}, a.call("servicequotas:GetServiceQuota", *in.QuotaCode)
 }

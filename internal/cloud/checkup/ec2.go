@@ -178,6 +178,7 @@ func (c *Checkup) FindTrouble(ctx context.Context, f *doctor.Facts, suspect func
 		}
 		return nil
 	})
+	c.look(ctx, f, doctor.LookRoutes, func(ctx context.Context) error { return c.routes(ctx, f, some, ids) })
 	for _, i := range some {
 		c.look(ctx, f, doctor.LookConsole, func(ctx context.Context) error {
 			in := &ec2.GetConsoleOutputInput{InstanceId: &i.ID, Latest: aws.Bool(true)}
@@ -197,4 +198,67 @@ func (c *Checkup) FindTrouble(ctx context.Context, f *doctor.Facts, suspect func
 			return nil
 		})
 	}
+}
+
+// routes says where the subnets of instances lead, and whether they have public addresses.
+func (c *Checkup) routes(ctx context.Context, f *doctor.Facts, some []*doctor.Instance, ids []string) error {
+	if f.EKS == nil || f.EKS.VPC == "" {
+		return errors.New("the cluster's VPC is not known")
+	}
+	found, err := c.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
+	if err != nil {
+		return err
+	}
+	public := map[string]bool{}
+	for _, r := range found.Reservations {
+		for _, i := range r.Instances {
+			public[aws.ToString(i.InstanceId)] = aws.ToString(i.PublicIpAddress) != ""
+		}
+	}
+	of, main := map[string]string{}, ""
+	in := &ec2.DescribeRouteTablesInput{Filters: []types.Filter{{Name: aws.String("vpc-id"), Values: []string{f.EKS.VPC}}}}
+	for {
+		page, err := c.EC2.DescribeRouteTables(ctx, in)
+		if err != nil {
+			return err
+		}
+		for _, t := range page.RouteTables {
+			to := leads(t.Routes)
+			for _, a := range t.Associations {
+				if aws.ToBool(a.Main) {
+					main = to
+				} else if s := aws.ToString(a.SubnetId); s != "" {
+					of[s] = to
+				}
+			}
+		}
+		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
+			break
+		}
+	}
+	for _, i := range some {
+		var ok bool
+		if i.Route, ok = of[i.Subnet]; !ok {
+			i.Route = main // subnets of no table of their own have the VPC's
+		}
+		i.Public = public[i.ID]
+	}
+	return nil
+}
+
+// leads is where the default route of a table leads.
+func leads(routes []types.Route) string {
+	for _, r := range routes {
+		if aws.ToString(r.DestinationCidrBlock) != "0.0.0.0/0" || r.State == types.RouteStateBlackhole {
+			continue
+		}
+		switch {
+		case aws.ToString(r.NatGatewayId) != "":
+			return "nat"
+		case strings.HasPrefix(aws.ToString(r.GatewayId), "igw-"):
+			return "internet"
+		}
+		return "other" // a transit gateway, a firewall, an appliance
+	}
+	return "none"
 }
