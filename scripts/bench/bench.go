@@ -54,6 +54,11 @@ func (b *bench) measure() error {
 		}
 		b.run.World = w
 	}
+	if b.cfg.clusters {
+		if err := b.consolidation(); err != nil {
+			return fmt.Errorf("consolidation: %w", err)
+		}
+	}
 	types := karpenter.InstanceTypes(b.market)
 	for i, c := range cases {
 		if !c.karpenter {

@@ -95,6 +95,16 @@ func (l karpenterLimits) set(s string) error {
 	return nil
 }
 
+// any reports whether Karpenter is run on something.
+func (l karpenterLimits) any() bool {
+	for _, n := range l {
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (l karpenterLimits) String() string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(l)) {

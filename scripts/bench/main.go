@@ -47,6 +47,7 @@ type config struct {
 	karpenter karpenterLimits
 	timeout   time.Duration
 	world     bool
+	clusters  bool
 	check     bool
 	writeDocs bool
 	root      string // of the repository
@@ -65,6 +66,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	limits := fs.String("karpenter", "", "largest workload for Karpenter, by kind (uniform=10000,diverse=5000) or for all; 0 = leave Karpenter out")
 	timeout := fs.Duration("timeout", 5*time.Minute, "wall time after which one Karpenter run is stopped and reported as such")
 	world := fs.Bool("world", true, "also plan a running cluster of 5,000 nodes, for its memory")
+	clusters := fs.Bool("consolidation", true, "also consolidate half-empty clusters of 100 to 5,000 nodes")
 	check := fs.Bool("check", false, "exit status 1 when a price target or a check of a plan fails; never on time")
 	writeDocs := fs.Bool("write-docs", false, "put the result into docs/benchmark.md and docs/benchmark.svg")
 	out := fs.String("out", "", "folder of the results (default build/bench in the repository)")
@@ -75,7 +77,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	if fs.NArg() > 0 {
 		return config{}, fmt.Errorf("argument %q is not understood; see -help", fs.Arg(0))
 	}
-	c := config{mode: normal, seed: *seed, drawn: *drawn, timeout: *timeout, world: *world, check: *check, writeDocs: *writeDocs, out: *out, from: *from}
+	c := config{mode: normal, seed: *seed, drawn: *drawn, timeout: *timeout, world: *world, clusters: *clusters, check: *check, writeDocs: *writeDocs, out: *out, from: *from}
 	switch {
 	case *smokeFlag && *fullFlag:
 		return config{}, errors.New("-smoke and -full exclude each other")

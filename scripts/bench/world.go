@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
-	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/provision"
 	"kerf.sh/kerf/internal/workload"
@@ -25,14 +23,9 @@ var worldTypes = []string{"c6g.4xlarge", "c7g.2xlarge", "m6a.4xlarge", "m7g.2xla
 
 // world measures one plan of a large running cluster.
 func (b *bench) world() (*report.World, error) {
-	var types []workload.NodeType
-	for _, name := range worldTypes {
-		i := slices.IndexFunc(b.market.Types, func(r catalog.Resolved) bool { return r.Type.Name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("the catalogue has no type %s", name)
-		}
-		t := &b.market.Types[i]
-		types = append(types, workload.NodeType{Name: name, Labels: t.Labels(), Capacity: t.Capacity, Allocatable: t.Allocatable})
+	types, err := b.worldTypes()
+	if err != nil {
+		return nil, err
 	}
 	running := workload.Running(types, worldNodes, worldUse, worldSeed)
 	s := workload.Snapshot(workload.Named(workload.MixedWeb, worldPending), false, 0)

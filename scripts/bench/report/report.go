@@ -13,17 +13,19 @@ import (
 
 // Run is a whole benchmark run.
 type Run struct {
-	Date      string   `json:"date"`
-	Mode      string   `json:"mode"`
-	Seed      int64    `json:"seed"` // of the drawn workloads
-	Go        string   `json:"go"`
-	System    string   `json:"system"`
-	Karpenter string   `json:"karpenterVersion"`
-	Catalogue string   `json:"catalogue"`
-	Types     int      `json:"instanceTypes"` // that the open pool allows
-	Rows      []Row    `json:"rows"`
-	World     *World   `json:"world,omitempty"`
-	Targets   []Target `json:"targets"`
+	Date      string `json:"date"`
+	Mode      string `json:"mode"`
+	Seed      int64  `json:"seed"` // of the drawn workloads
+	Go        string `json:"go"`
+	System    string `json:"system"`
+	Karpenter string `json:"karpenterVersion"`
+	Catalogue string `json:"catalogue"`
+	Types     int    `json:"instanceTypes"` // that the open pool allows
+	Rows      []Row  `json:"rows"`
+	World     *World `json:"world,omitempty"`
+	// Consolidation has half-empty clusters, by size.
+	Consolidation []Consolidation `json:"consolidation,omitempty"`
+	Targets       []Target        `json:"targets"`
 }
 
 // Row is one workload under one form of the pool.

@@ -214,7 +214,7 @@ func (r *Run) render(w io.Writer, heading func(string) string, put func(*table, 
 	for _, part := range []struct {
 		title string
 		table *table
-	}{{"Targets", r.targetTable()}, {"Published workloads", r.rows(false)}, {"Drawn workloads", r.rows(true)}} {
+	}{{"Targets", r.targetTable()}, {"Published workloads", r.rows(false)}, {"Drawn workloads", r.rows(true)}, {"Consolidation of half-empty clusters", r.consolidation()}} {
 		if len(part.table.rows) == 0 {
 			continue
 		}

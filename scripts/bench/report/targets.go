@@ -140,6 +140,7 @@ func (r *Run) Evaluate() {
 		}).target("whole call, diverse, 50,000 pods, CPU", "%.2f s", 10, 1, false),
 		r.memory(),
 	}
+	r.Targets = append(r.Targets, r.consolidationTargets()...)
 }
 
 // rules is the greatest price against the bound under rules between pods.
