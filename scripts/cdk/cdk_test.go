@@ -20,7 +20,7 @@ case "$*" in
 *describe-stacks*FunctionName*) echo kerf-sweep ;;
 *describe-stacks*LogGroup*) echo sweep-logs ;;
 *describe-stacks*) exit 255 ;;
-*"lambda invoke"*) echo '{"ok":true}' >"${!#}" ;;
+*"lambda invoke"*) printf '%s' '{"text":"a plan\\nof two lines"}' >"${!#}" ;;
 *) echo "$*" ;;
 esac
 `
@@ -83,7 +83,7 @@ func TestInvokeAndLogs(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"invoke.sh", []string{"prod", "sweep", event}, 0, `{"ok":true}`},
+		{"invoke.sh", []string{"prod", "sweep", event}, 0, "two lines"},
 		{"invoke.sh", []string{"prod", "nobody", event}, 2, "there is no function nobody"},
 		{"invoke.sh", []string{"prod", "sweep", "/no/such"}, 2, "cannot be read"},
 		{"invoke.sh", []string{"", "sweep", event}, 2, "make invoke CLUSTER=name"},

@@ -21,5 +21,10 @@ if [ -z "$name" ]; then echo "invoke: stack $stack has no function $fn" >&2; exi
 answer=$(mktemp)
 trap 'rm -f "$answer"' EXIT
 aws lambda invoke --function-name "$name" --cli-binary-format raw-in-base64-out --payload "file://$event" "$answer" >&2
-cat "$answer"
-echo
+# A text is printed as it reads, where jq is there to take it out of the JSON.
+if command -v jq >/dev/null; then
+  jq -r 'if type == "object" and (.text | type) == "string" then .text else . end' "$answer"
+else
+  cat "$answer"
+  echo
+fi
