@@ -54,7 +54,7 @@ func (a *Autoscaler) alarms(props Props) {
 	}
 	all = append(all,
 		alarm{id: "Errors", threshold: 1, periods: 2, metric: a.sum("errors", a.members(), awslambda.Function.MetricErrors),
-			description: "A function ended with an error, or was cut off, in two periods of 5 minutes in a row. The dashboard says which, its log why."},
+			description: "A function ended with an error, or was cut off, in two periods of 5 minutes in a row. The metrics in the alarm say which, its log why."},
 		// Consolidation is left out: a pass that takes longer than a minute throttles the next
 		// one, and that is as it should be.
 		alarm{id: "Throttled", threshold: 1, periods: 2,

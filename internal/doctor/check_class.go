@@ -251,7 +251,8 @@ func (w *walk) nodeRole(r *Role) {
 		}
 	}
 	if w.seen(LookNodeMay) && len(r.Denied) > 0 {
-		w.say(Broken, NodeMayTooLittle, object, "nodes need and it may not: "+strings.Join(r.Denied, ", "),
+		// Images of one's own may do without.
+		w.say(Doubtful, NodeMayTooLittle, object, "most images need and it may not: "+strings.Join(r.Denied, ", "),
 			"aws iam attach-role-policy --role-name "+r.Name+" --policy-arn arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy",
 			"aws iam attach-role-policy --role-name "+r.Name+" --policy-arn arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly")
 	}

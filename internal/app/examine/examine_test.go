@@ -71,7 +71,6 @@ func TestBroken(t *testing.T) {
 		"no rule":       {func(w *world) { w.aws.gone["p-"+w.logical(t, "KerfSpotInterruptionRule")] = true }, "interruption RuleMissing"},
 		"no role":       {func(w *world) { w.aws.gone["nodes"] = true }, "roles RoleMissing"},
 		"PassRole":      {func(w *world) { w.aws.pass = "implicitDeny" }, "roles PassRoleDenied"},
-		"a poor role":   {func(w *world) { w.aws.nodeMay = "implicitDeny" }, "roles NodeMayTooLittle"},
 		"no entry":      {func(w *world) { w.aws.gone["arn:aws:iam::"+account+":role/nodes"] = true }, "access NoAccessEntry"},
 		"a selector":    {func(w *world) { w.kube.objects = strings.ReplaceAll(manifests, "discovery: prod", "discovery: other") }, "classes NoSubnets"},
 		"no image": {func(w *world) {
@@ -101,6 +100,16 @@ func TestBroken(t *testing.T) {
 				t.Errorf("want %s, got %v\n%s", tt.want, codes(r), r.Text())
 			}
 		})
+	}
+}
+
+// TestDoubtful: a role that may little is no reason to stop, and is told.
+func TestDoubtful(t *testing.T) {
+	w := newWorld(t)
+	w.aws.nodeMay = "implicitDeny"
+	r := w.examine(t)
+	if got := codes(r); !slices.Equal(got, []string{"roles NodeMayTooLittle"}) || r.Broken != "" {
+		t.Errorf("%v", got)
 	}
 }
 

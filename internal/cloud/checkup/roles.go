@@ -14,9 +14,9 @@ import (
 	"kerf.sh/kerf/internal/doctor"
 )
 
-// nodeNeeds is what every node asks of AWS before it is ready: where it is, and the images of
-// its own pods.
-var nodeNeeds = []string{"ec2:DescribeInstances", "ecr:GetAuthorizationToken", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"}
+// nodeNeeds is what nodes ask of AWS before they are ready, as far as policies cannot leave it
+// to some resources: where they are, and the way to images of ECR.
+var nodeNeeds = []string{"ec2:DescribeInstances", "ecr:GetAuthorizationToken"}
 
 // FindRoles fills what there is to say of the roles and profiles of f.Classes, and Roles. The
 // stack was found before.
