@@ -75,6 +75,8 @@ type LifecycleReport struct {
 	Next time.Time `json:"next,omitzero"`
 
 	events int // that were written
+	// due is when a drain has more to do whatever happens; zero = none has.
+	due time.Time
 }
 
 // chain is where the chain of register messages is. One message carries its step; all
@@ -243,6 +245,12 @@ func (h *Lifecycle) run(ctx context.Context, c *chain) (rep LifecycleReport, err
 	after, err := h.advance(ctx, flying, look, &rep)
 	h.drain(ctx, after, records, look, &rep)
 	rep.Next = h.next(after, due, rep.Left > 0)
+	if soon := h.Now().Add(pollMin); !rep.due.IsZero() && (rep.Next.IsZero() || rep.due.Before(rep.Next)) {
+		rep.Next = rep.due
+		if rep.Next.Before(soon) {
+			rep.Next = soon
+		}
+	}
 	if soon := h.Now().Add(pollOpening); again && (rep.Next.IsZero() || rep.Next.After(soon)) {
 		rep.Next = soon
 	}

@@ -40,9 +40,14 @@ func (h *Lifecycle) drain(ctx context.Context, records, all []lifecycle.Record, 
 		}
 		if ok, why := r.Relieved(others, x.held, now); !ok {
 			h.blocked(ctx, &draining{r: r, why: []string{why}}, rep)
+			if !r.Deadline.IsZero() {
+				rep.moreAt(r.Deadline.Add(-lifecycle.Longest(x.held, now) - lifecycle.ReliefMargin))
+			}
 			continue
 		}
-		nodes = append(nodes, draining{r: r, plan: lifecycle.PlanDrain(x.held, r.Deadline, now)})
+		d := lifecycle.PlanDrain(x.held, r.Deadline, now)
+		rep.moreAt(d.Next)
+		nodes = append(nodes, draining{r: r, plan: d})
 	}
 	slices.SortStableFunc(nodes, func(a, b draining) int { return compareDeadlines(a.r.Deadline, b.r.Deadline) })
 	h.evict(ctx, nodes, rep)
@@ -50,6 +55,13 @@ func (h *Lifecycle) drain(ctx context.Context, records, all []lifecycle.Record, 
 		h.evicted(ctx, &nodes[i], rep)
 	}
 	h.saveBlocked(ctx, nodes, now, rep)
+}
+
+// moreAt notes when a drain has more to do.
+func (r *LifecycleReport) moreAt(t time.Time) {
+	if !t.IsZero() && (r.due.IsZero() || t.Before(r.due)) {
+		r.due = t
+	}
 }
 
 const (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +94,81 @@ func TestDrainBlocked(t *testing.T) {
 	delete(blockedPods[w.kube], "web")
 	w.pass(5 * time.Minute)
 	w.want("after the budget allows it", "", 0)
+}
+
+// TestBlockedSays: what keeps a drain is in the NodeClaim's condition, with the pod, the
+// budget and since when, and goes from there when it is over.
+func TestBlockedSays(t *testing.T) {
+	w, r := drained(t, snapshot.Pod{Name: "web"}, snapshot.Pod{Name: "job", Annotations: map[string]string{snapshot.DoNotDisrupt: "true"}})
+	blockedPods[w.kube] = map[string]string{"web": "PodDisruptionBudget one allows none now"}
+	w.deleteAs("NodeClaim", r.Claim)
+	said := func(typ string) *snapshot.Condition {
+		return snapshot.FindCondition(w.kube.claims[r.Claim].status.Conditions, typ)
+	}
+	w.pass(2 * time.Minute)
+	c := said("Drained")
+	if c == nil || c.Status != "Unknown" || c.Reason != "Draining" {
+		t.Fatalf("Drained is %+v", c)
+	}
+	for _, want := range []string{"web", "PodDisruptionBudget one", "job", "do-not-disrupt", w.record(0).DeletingSince.UTC().Format(time.RFC3339)} {
+		if !strings.Contains(c.Message, want) {
+			t.Errorf("the condition says %q, and nothing of %q", c.Message, want)
+		}
+	}
+	if last := w.reports[len(w.reports)-1]; last.Blocked != 1 {
+		t.Errorf("%d blocked drains are reported", last.Blocked)
+	}
+	// Nothing is written while nothing changes.
+	version := w.record(0).Version
+	w.pass(2 * time.Minute)
+	if got := w.record(0).Version - version; got > 4 {
+		t.Errorf("%d writes in two minutes in which nothing changed", got)
+	}
+	delete(blockedPods[w.kube], "web")
+	for i := range w.kube.pods {
+		w.kube.pods[i].Annotations = nil
+	}
+	for w.record(0).Phase == lifecycle.Draining && w.now.Sub(w.start) < time.Hour {
+		w.pass(time.Second)
+	}
+	if d, v := said("Drained"), said("VolumesDetached"); d == nil || d.Status != "True" || v == nil || v.Status != "True" {
+		t.Errorf("at its end Drained is %+v, VolumesDetached %+v", d, v)
+	}
+	w.pass(3 * time.Minute)
+	w.want("after all", "", 0)
+}
+
+// TestGracePeriod is BC-31 (d): with a terminationGracePeriod the NodeClaim says when it
+// ends, budgets hold until the pod's own grace would not fit any more, and no pod is taken
+// without one.
+func TestGracePeriod(t *testing.T) {
+	forty := int64(40)
+	w, r := drained(t, snapshot.Pod{Name: "web", Spec: snapshot.PodSpec{TerminationGrace: &forty}})
+	r.Spec.TerminationGracePeriod = "10m"
+	if _, err := w.memory.Save(background, lifecycle.Change{Was: w.record(0), Next: r}); err != nil {
+		t.Fatal(err)
+	}
+	blockedPods[w.kube] = map[string]string{"web": "PodDisruptionBudget one allows none now"}
+	began := w.now
+	w.deleteAs("NodeClaim", r.Claim)
+	w.pass(90 * time.Second)
+	end, err := time.Parse(time.RFC3339, w.kube.claims[r.Claim].meta.Annotations[lifecycle.AnnotationEnd])
+	if err != nil || end.Sub(began) < 10*time.Minute || end.Sub(began) > 10*time.Minute+5*time.Second {
+		t.Fatalf("the NodeClaim says it ends at %s, %v; it was deleted at %s", end, err, began)
+	}
+	if w.event("TerminationGracePeriodExpiring") == nil {
+		t.Error("no Event says that pods will end by force")
+	}
+	w.pass(end.Sub(w.now) - 90*time.Second)
+	if len(w.kube.pods) != 1 {
+		t.Fatal("the pod was taken while there was time")
+	}
+	w.pass(85 * time.Second)
+	if len(w.kube.pods) != 0 {
+		t.Error("the pod is still there when its grace does not fit any more")
+	}
+	w.pass(3 * time.Minute)
+	w.want("at its end", "", 0)
 }
 
 // TestDoomed: EC2 takes the instance. The pods leave although a budget says no, with as much
