@@ -66,6 +66,7 @@ func newBus(w *World) *bus {
 func drawNotices(d dice, p *Profile) {
 	f := &p.Faults
 	f.Warn, f.Notices, f.States = pick(d, []int{0, 700_000, 1_000_000, 1_000_000}), pick(d, []int{0, 300_000, 600_000, 1_000_000}), d.IntN(3) > 0
+	p.Wide = d.IntN(4) == 0
 	for i := range p.Pools {
 		p.Pools[i].Rebalance = d.IntN(3) == 0
 	}
