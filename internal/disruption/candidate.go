@@ -304,10 +304,39 @@ func (x *search) quietSince(n *node) time.Time {
 	if n.claim.LastPodEvent.After(since) {
 		since = n.claim.LastPodEvent
 	}
-	for _, p := range n.moving {
-		if p.Started.After(since) {
-			since = p.Started
+	for _, p := range n.pods {
+		if at := x.podEvent(p); at.After(since) {
+			since = at
 		}
 	}
 	return since
+}
+
+// defaultGrace is what Kubernetes gives a pod that says nothing.
+const defaultGrace = 30 * time.Second
+
+// podEvent is when a pod last came to its node, ended or began to leave, as far as its
+// object tells; daemon pods and static ones do not count (Karpenter: lastPodEventTime). What
+// has left altogether is in the NodeClaim's status, where a pass that saw it go wrote it.
+func (x *search) podEvent(p *snapshot.Pod) time.Time {
+	if p.Daemon() || p.Mirror() {
+		return time.Time{}
+	}
+	at := p.Started
+	if p.Terminal() && p.Ready != nil && p.Ready.Since.After(at) {
+		at = p.Ready.Since
+	}
+	if !p.Deleting.IsZero() { // that is when its grace ends
+		grace := defaultGrace
+		if p.Spec.TerminationGrace != nil {
+			grace = time.Duration(*p.Spec.TerminationGrace) * time.Second
+		}
+		if began := p.Deleting.Add(-grace); began.After(at) {
+			at = began
+		}
+	}
+	if at.After(x.s.Now) {
+		return x.s.Now // clocks differ
+	}
+	return at
 }

@@ -17,6 +17,7 @@ import (
 //	sick:a                                    condition Ready of the pod is False
 //	unhealthy:one:AlwaysAllow                 unhealthyPodEvictionPolicy of a PodDisruptionBudget
 //	quiet:n1:10s                              when a pod last came to the node or went
+//	leaving:a:10s                             the pod has been leaving for so long, with a grace of 30 s
 //	unstarted:a                               the pod has no start time
 //	offered                                   the catalogue is what EC2 sells
 //	stamp                                     all nodes carry the hashes of their pool and class
@@ -196,6 +197,13 @@ func fact(s *snapshot.Snapshot, o *Options, f []string) error {
 				n++
 			} else if p.Name == arg(1) {
 				p.Started = time.Time{}
+				n++
+			}
+		}
+	case "leaving":
+		for i := range s.Pods {
+			if p := &s.Pods[i]; p.Name == arg(1) {
+				p.Deleting = ago(2).Add(30 * time.Second)
 				n++
 			}
 		}

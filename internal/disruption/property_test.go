@@ -66,6 +66,9 @@ func sound(s *snapshot.Snapshot, r *Result) []string {
 	if len(seen) != r.Savings.Considered {
 		out = append(out, "not every node has a move or a verdict")
 	}
+	if r.Savings.After < 0 || r.Savings.Floor < 0 { // S-28
+		out = append(out, "a cluster costs less than nothing")
+	}
 	if r.Savings.Now-saved != r.Savings.After {
 		out = append(out, "the sum of savings is another")
 	}

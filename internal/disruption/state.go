@@ -8,12 +8,19 @@ type State struct {
 	// Consolidatable: it is initialized, and no pod has come or gone for as long as its
 	// NodePool asks for (Karpenter: condition Consolidatable, taken away otherwise).
 	Consolidatable bool
+	// PodEvent is when a pod last came or went, where the NodeClaim does not know that yet;
+	// zero where it does.
+	PodEvent time.Time
 	// Drift is why it is not what is asked for any more, "" = it is; DriftDetail says more
 	// (Karpenter: condition Drifted with the kind as its reason). Asked is false where that
 	// was no question, because the node is on its way out.
 	Drift, DriftDetail string
 	Asked              bool
 }
+
+// podEventStep is how much later than what a NodeClaim says a pod has to have come or gone
+// for it to be told (Karpenter: same).
+const podEventStep = 10 * time.Second
 
 // states are those of nodes with a NodeClaim, by node.
 func (x *search) states() []State {
@@ -23,6 +30,11 @@ func (x *search) states() []State {
 			continue
 		}
 		s := State{Node: n.name, Claim: n.claim.Name, Consolidatable: x.consolidatable(n)}
+		for _, p := range n.pods {
+			if at := x.podEvent(p); at.After(s.PodEvent) && at.Sub(n.claim.LastPodEvent) >= podEventStep {
+				s.PodEvent = at
+			}
+		}
 		if d, ok := x.stale[n.name]; ok {
 			s.Drift, s.DriftDetail, s.Asked = d[0], d[1], true
 		}

@@ -45,7 +45,7 @@ func (x *consolidating) tellClaims(ctx context.Context, states []disruption.Stat
 				continue
 			}
 			status := claimSays(c, s, goes[s.Claim], x.now())
-			if len(status.Conditions)+len(status.Gone) == 0 {
+			if len(status.Conditions)+len(status.Gone)+len(status.Fields) == 0 {
 				continue
 			}
 			if left--; left < 0 || !enough(ctx, x.now()) {
@@ -81,5 +81,8 @@ func claimSays(c *snapshot.NodeClaim, s *disruption.State, reason string, now ti
 		say(drifted, s.Drift != "", s.Drift, s.DriftDetail)
 	}
 	say(consolidatable, s.Consolidatable, consolidatable, "")
+	if !s.PodEvent.IsZero() {
+		out.Fields = map[string]any{"lastPodEventTime": s.PodEvent.UTC().Format(time.RFC3339)}
+	}
 	return out
 }

@@ -150,6 +150,28 @@ func TestConsolidateConditions(t *testing.T) {
 	}
 }
 
+// TestConsolidatePodEvents: a pod that was seen leaving counts when it has gone, too: the
+// NodeClaim says when that was, and consolidateAfter is waited for from then on.
+func TestConsolidatePodEvents(t *testing.T) {
+	w := newThriftWorld(t, 1)
+	w.put(w.node(0), "a", 1500)
+	w.kube.pools[0].Disruption.ConsolidateAfter = "5m"
+	w.run()
+	w.pass(10 * time.Minute)
+	left := w.now
+	w.kube.pods[0].Deleting = left.Add(30 * time.Second) // a grace of 30 s
+	w.run()
+	w.kube.pods = nil
+	w.pass(4 * time.Minute)
+	if rep := w.run(); rep.Proposed != 0 {
+		t.Fatalf("a pod left 4 minutes ago, and %s is proposed", w.commands())
+	}
+	w.pass(2 * time.Minute)
+	if rep := w.run(); rep.Proposed != 1 {
+		t.Fatalf("a pod left 6 minutes ago: %+v", rep)
+	}
+}
+
 // TestConsolidateEvents: nodes say why they stay, and why they go, each once.
 func TestConsolidateEvents(t *testing.T) {
 	events := func(w *thriftWorld, reason string) (out []string) {

@@ -236,6 +236,24 @@ func TestConsolidateMassConfirmed(t *testing.T) {
 	}
 }
 
+// TestConsolidateEmptyNoMore (S-24): a pod comes to an empty node between the proposal and
+// the end of the wait after the taint: it stays, and takes pods again.
+func TestConsolidateEmptyNoMore(t *testing.T) {
+	w := newThriftWorld(t, 1)
+	node := w.node(0)
+	w.run()
+	w.pass(16 * time.Second)
+	w.run()
+	w.expect("found again", "Empty Tainted "+node)
+	w.put(node, "late", 100)
+	w.pass(6 * time.Second)
+	if rep := w.run(); len(rep.Back) != 1 || !strings.Contains(rep.Back[0], "not empty any more") {
+		t.Fatalf("%+v", rep)
+	}
+	w.untouched("taken back")
+	w.want("taken back", "Initialized", 1)
+}
+
 // TestConsolidateBudget: within budgets, one after the other; nodes that go count until they
 // have gone.
 func TestConsolidateBudget(t *testing.T) {

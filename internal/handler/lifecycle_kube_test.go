@@ -249,6 +249,7 @@ func (k *lifeKube) snapshotClaim(o *lifeObject) snapshot.NodeClaim {
 	c.Created, c.Deleting, c.Conditions = o.meta.Created, o.meta.Deleting, slices.Clone(o.status.Conditions)
 	text := func(name string) string { s, _ := o.status.Fields[name].(string); return s }
 	c.ProviderID, c.NodeName, c.ImageID = text("providerID"), text("nodeName"), text("imageID")
+	c.LastPodEvent, _ = time.Parse(time.RFC3339, text("lastPodEventTime"))
 	return c
 }
 
