@@ -61,10 +61,11 @@ func (b *base) installer(ctx context.Context) (*setup.Installer, error) {
 
 // bootstrapRequest are the properties of the custom resource.
 type bootstrapRequest struct {
-	// ServiceToken is CloudFormation's.
-	ServiceToken string
-	Version      string
-	Crds         setup.Mode
+	// ServiceToken and ServiceTimeout are CloudFormation's, which sends its own properties along.
+	ServiceToken   string
+	ServiceTimeout any
+	Version        string
+	Crds           setup.Mode
 	// NodeRoles are roles of nodes, by ARN, that the cluster lets in by access entries.
 	NodeRoles []string
 }
