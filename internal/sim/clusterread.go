@@ -90,7 +90,9 @@ func (k *clusterClient) Read(ctx context.Context, now time.Time) (*snapshot.Snap
 // PendingPods implements handler.Cluster.
 func (k *clusterClient) PendingPods(ctx context.Context) ([]snapshot.Pod, error) {
 	return read(ctx, k, "list", "pods of no node", func() ([]snapshot.Pod, error) {
-		return k.k.podsWhere(func(p *snapshot.Pod) bool { return p.NodeName == "" }), nil
+		pods := k.k.podsWhere(func(p *snapshot.Pod) bool { return p.NodeName == "" })
+		k.c.sawPods = k.c.sawPods || len(pods) > 0
+		return pods, nil
 	})
 }
 

@@ -21,6 +21,8 @@ type container struct {
 	// asked counts the requests of the invocation by service and what they ask.
 	asked map[string]int
 	tick  lifecycle.Tick
+	// sawPods: pods waited when it looked.
+	sawPods bool
 	state any // what the function keeps warm
 	// stale: the function was configured anew meanwhile; it is not used again.
 	stale bool
