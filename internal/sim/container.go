@@ -23,7 +23,7 @@ type container struct {
 	tick  lifecycle.Tick
 	// sawPods: pods waited when it looked.
 	sawPods bool
-	state any // what the function keeps warm
+	state   any // what the function keeps warm
 	// stale: the function was configured anew meanwhile; it is not used again.
 	stale bool
 }
