@@ -43,10 +43,10 @@ func Headline(metrics, alarms int) (string, error) {
 	var parts []string
 	for i := range measured {
 		c := Of(&measured[i], metrics, alarms)
-		parts = append(parts, fmt.Sprintf("$%.2f at %d nodes", c.Core(), c.Nodes))
+		parts = append(parts, fmt.Sprintf("$%.0f at %d nodes", c.Core(), c.Nodes))
 	}
 	c := Of(&measured[0], metrics, alarms)
-	return fmt.Sprintf("By list prices, without a free tier: %s a month for compute, queues, schedules and table; $%.2f for metrics, alarms and logs. "+
+	return fmt.Sprintf("By list prices, without a free tier, about %s a month for compute, queues, schedules and table, and $%.0f for metrics, alarms and logs. "+
 		"Two %s nodes that only carry a controller cost $%.0f, two %s $%.0f.",
 		strings.Join(parts, ", "), c.Observability(), controllerNode, 2*month(controllerNode), smallNode, 2*month(smallNode)), nil
 }

@@ -133,12 +133,12 @@ func consolidating(w *World, m *meter) *function {
 
 func (m *meter) table(t ledger.Table) ledger.Table { return metered{t, m} }
 
-// idleHour is an hour of a cluster with full nodes and no pod that waits.
+// idleHour is an hour of a cluster with full nodes and no pod that waits; half of it goes by.
 func idleHour(t *testing.T, nodes int) idle.Hour {
 	m := &meter{hour: idle.Hour{Nodes: nodes, Functions: map[string]idle.Function{}}}
 	p := calm()
-	const warm = 10 * time.Minute
-	p.Trouble, p.Daemons = warm+time.Hour, 0
+	const warm, parts = 5 * time.Minute, 2 // of an hour
+	p.Trouble, p.Daemons = warm+time.Hour/parts, 0
 	rep := inBubble(t, 1, Options{Profile: p, Mutant: &Mutant{Table: m.table}, Short: true, Before: func(w *World) {
 		if nodes > 0 {
 			crowd(nodes)(w)
@@ -153,6 +153,15 @@ func idleHour(t *testing.T, nodes int) idle.Hour {
 	if rep.Stats.Instances > 0 || rep.Stats.Terminated > 0 {
 		t.Errorf("%d nodes: %d launched, %d ended: that is no idle cluster", nodes, rep.Stats.Instances, rep.Stats.Terminated)
 	}
+	for name, f := range m.hour.Functions {
+		f.Invocations *= parts
+		for op := range f.Calls {
+			f.Calls[op] *= parts
+		}
+		m.hour.Functions[name] = f
+	}
+	m.hour.ReadUnits *= parts
+	m.hour.WriteUnits *= parts
 	return m.hour
 }
 
