@@ -37,6 +37,7 @@ func (w *walk) stack() {
 		w.say(Doubtful, StackChanging, object, "it is "+s.Status, w.aws("cloudformation describe-stacks --stack-name %s --query 'Stacks[0].StackStatus'", s.Name))
 	default:
 		w.say(Broken, StackFailed, object, "it is "+s.Status+why, events)
+		return // what is missing of it is no wonder
 	}
 	for _, name := range needed {
 		w.function(name, Broken)

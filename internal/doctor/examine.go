@@ -60,7 +60,7 @@ func Examine(f *Facts) *Report {
 			}
 		}
 		for _, l := range s.after {
-			if _, ok := f.Unseen[l]; ok || l == LookStack && f.Stack == nil {
+			if _, ok := f.Unseen[l]; ok || l == LookStack && (f.Stack == nil || len(f.Stack.Functions) == 0) {
 				status = worse(status, Unknown)
 			}
 		}
