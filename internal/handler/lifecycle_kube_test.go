@@ -290,6 +290,9 @@ func (k *lifeKube) ChangeNode(_ context.Context, name, uid string, c api.NodeCha
 	if err != nil {
 		return false, err
 	}
+	if _, done := o.meta.Labels[c.Unless]; done && c.Unless != "" {
+		return false, nil
+	}
 	if o.meta.Annotations == nil {
 		o.meta.Annotations = map[string]string{}
 	}

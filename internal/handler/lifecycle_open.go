@@ -49,7 +49,9 @@ func opening(now time.Time) func(s *execute.Stepped, e lifecycle.PatchNode, chan
 			return
 		}
 		yes := true
-		change.Unschedulable = &yes
+		// Of two that look after the node at a time, the slower one would shut it again after
+		// the other one has opened it.
+		change.Unschedulable, change.Unless = &yes, lifecycle.LabelRegistered
 		annotations := map[string]string{openingAnnotation: now.UTC().Format(time.RFC3339)}
 		for k, v := range change.Annotations {
 			annotations[k] = v

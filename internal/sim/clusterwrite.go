@@ -121,6 +121,9 @@ func (k *clusterClient) ChangeNode(ctx context.Context, name, uid string, x api.
 	return k.change(ctx, "Node", name, uid, false, func() (bool, error) {
 		it := k.k.nodes.by[name]
 		n, changed := it.v, false
+		if _, done := n.Labels[x.Unless]; done && x.Unless != "" {
+			return false, nil
+		}
 		n.Labels, changed = texts(n.Labels, x.Labels, x.DropLabels, changed)
 		n.Annotations, changed = texts(n.Annotations, x.Annotations, x.DropAnnotations, changed)
 		if taints := taintsWith(&x, n.Taints); !slices.Equal(taints, n.Taints) {

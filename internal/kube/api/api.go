@@ -125,6 +125,8 @@ type NodeChange struct {
 	Owner     *Owner
 	// Unschedulable cordons (true) or uncordons the Node; nil leaves that as it is.
 	Unschedulable *bool
+	// Unless is a label: a Node that has it by then is left as it is. Somebody was quicker.
+	Unless string
 }
 
 // NodeName names one Node; UID tells it from its successor of the same name.

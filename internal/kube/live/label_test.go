@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestLabel: labels that an object lacks are put on, in one write that is about this very
@@ -51,8 +53,29 @@ func TestLabel(t *testing.T) {
 			t.Errorf("%+v: changed %v, %v", tc, changed, err)
 		}
 	}
-	want := []map[string]any{{"metadata": map[string]any{"uid": "u-1", "labels": map[string]any{"b": "3", "c": "4"}}}}
+	// Annotations are merged the same way.
+	if changed, err := c.Annotate(t.Context(), "NodeClaim", "c-1", "u-1", map[string]string{"end": "soon"}); !changed || err != nil {
+		t.Errorf("annotate: changed %v, %v", changed, err)
+	}
+	if _, err := c.Annotate(t.Context(), "NodeClaim", "c-1", "u-2", map[string]string{"end": "soon"}); !errors.Is(err, ErrConflict) {
+		t.Errorf("annotate another: %v", err)
+	}
+	want := []map[string]any{{"metadata": map[string]any{"uid": "u-1", "labels": map[string]any{"b": "3", "c": "4"}}}, {"metadata": map[string]any{"uid": "u-1", "annotations": map[string]any{"end": "soon"}}}}
 	if d := cmp.Diff(want, patches); d != "" {
 		t.Errorf("patches (-want +got):\n%s", d)
+	}
+}
+
+// TestUnless: a Node that somebody else has changed by then is left as it is.
+func TestUnless(t *testing.T) {
+	yes := true
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"done": ""}}}
+	change := NodeChange{Labels: map[string]string{"done": "true"}, Unschedulable: &yes, Unless: "done"}
+	if body := nodePatch(&change, n); body != nil {
+		t.Errorf("it is written: %v", body)
+	}
+	n.Labels = nil
+	if body := nodePatch(&change, n); body == nil {
+		t.Error("nothing is written")
 	}
 }

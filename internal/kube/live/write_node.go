@@ -71,6 +71,9 @@ func (c *Client) ChangeNodes(ctx context.Context, nodes []api.NodeName, change N
 
 // nodePatch is the merge patch that makes of n what the change says; nil when it is that.
 func nodePatch(x *NodeChange, n *corev1.Node) map[string]any {
+	if _, done := n.Labels[x.Unless]; done && x.Unless != "" {
+		return nil
+	}
 	meta := map[string]any{}
 	if d := texts(n.Labels, x.Labels, x.DropLabels); d != nil {
 		meta["labels"] = d
