@@ -37,7 +37,10 @@ type memory struct {
 	read bool
 	meta lifecycle.Meta
 	data lifecycle.Remembered
-	err  error
+	// What consolidation has done lately, for its cool-downs.
+	commands []lifecycle.Command
+	moves    []lifecycle.WorkloadMove
+	err      error
 }
 
 // load reads what is remembered, once.
@@ -65,7 +68,13 @@ func (m *memory) fetch(ctx context.Context) error {
 	if !ok {
 		return errors.New("it holds no ledger: the row META is missing")
 	}
-	m.data, err = l.Remember(ctx)
+	if m.data, err = l.Remember(ctx); err != nil {
+		return err
+	}
+	if m.commands, err = l.Commands(ctx); err != nil {
+		return err
+	}
+	m.moves, err = l.MovesSince(ctx, m.now().Add(-lifecycle.FlapTime))
 	return err
 }
 
@@ -94,6 +103,7 @@ func (m *memory) into(s *snapshot.Snapshot, saved bool) {
 		s.Remarks = append(s.Remarks, snapshot.Remark{Code: string(plan.LedgerInRecovery), Detail: detail})
 	}
 	m.data.Into(s)
+	s.Rests = lifecycle.Rests(s, m.commands, m.moves, m.data.Records)
 }
 
 // failed is why there is no plan, nil where there may be one.

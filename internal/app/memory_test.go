@@ -257,7 +257,7 @@ func TestFunctionReadsTheLedger(t *testing.T) {
 	served(t, table)
 	ask := func(tableName string, objects ...string) map[string]any {
 		t.Helper()
-		fn, err := app.PlanFunction([]string{"AWS_REGION=us-east-1", "KERF_TABLE=" + tableName})
+		fn, err := app.PlanFunction([]string{"AWS_REGION=us-east-1", "CLUSTER_NAME=shop", "KERF_TABLE=" + tableName})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -266,7 +266,7 @@ func forbids(b *snapshot.PodDisruptionBudget) bool {
 // resting says why consolidation leaves a node alone that other reasons may disrupt.
 func (x *search) resting(n *node) (plan.Code, string) {
 	d := &n.pool.Disruption
-	if why := x.o.Resting[n.name]; why != "" {
+	if why := x.rests[n.name]; why != "" {
 		return plan.CoolingDown, why
 	}
 	if unit := x.buffered[n.name]; unit != "" {

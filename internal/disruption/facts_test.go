@@ -39,7 +39,7 @@ func facts(s *snapshot.Snapshot, o *Options, opts map[string]string) error {
 		return nil
 	}
 	o.Instances, o.Selected = map[string]Instance{}, map[string]Selected{}
-	o.Doomed, o.Orphans, o.TakenBack = map[string]string{}, map[string]string{}, map[string]string{}
+	o.Doomed, o.Orphans = map[string]string{}, map[string]string{}
 	for f := range strings.SplitSeq(opts["facts"], ",") {
 		if err := fact(s, o, strings.SplitN(f, ":", 6)); err != nil {
 			return fmt.Errorf("%s: %w", f, err)
@@ -220,7 +220,7 @@ func fact(s *snapshot.Snapshot, o *Options, f []string) error {
 		o.Orphans[arg(1)] = arg(2)
 		return nil
 	case "back":
-		o.TakenBack[arg(1)] = arg(2)
+		s.Rests = append(s.Rests, snapshot.Rest{Node: arg(1), Why: arg(2), TakenBack: true})
 		return nil
 	default:
 		return fmt.Errorf("no such fact")

@@ -85,7 +85,7 @@ func (x *search) mayMigrate(n *node) (plan.Code, string) {
 	if n.code != "" && !(n.heldByPods() && n.claim.TerminationGracePeriod != "") {
 		return n.code, n.detail
 	}
-	if why := x.o.TakenBack[n.name]; why != "" {
+	if why := x.takenBack[n.name]; why != "" {
 		return plan.CoolingDown, why
 	}
 	if n.pool.Replicas == nil {

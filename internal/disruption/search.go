@@ -24,11 +24,6 @@ type Options struct {
 	CostPerNode snapshot.Price
 	// Work bounds the search in looks at a node; 0 = DefaultWork.
 	Work int64
-	// Resting are nodes that consolidation leaves in peace, with the reason.
-	Resting map[string]string
-	// TakenBack are those of them that a move was taken back for: they do not drift either
-	// until they have rested.
-	TakenBack map[string]string
 	// Offered: the catalogue is what EC2 sells now, so that what it lacks is not sold.
 	Offered bool
 	// Instances are what EC2 says of nodes' instances, by node, Selected what NodeClasses
@@ -85,10 +80,13 @@ type search struct {
 
 	verdicts map[string]plan.Verdict
 	// alternative is the best one to a node that stays, left are nodes that work ended before.
-	buffered    map[string]string // a unit of a CapacityBuffer that counts on a node's room
-	alternative map[string]plan.Verdict
-	left        map[string]bool
-	moves       []plan.Move
+	// rests are nodes that consolidation leaves in peace, takenBack those of them that do not
+	// drift either, each with the reason.
+	rests, takenBack map[string]string
+	buffered         map[string]string // a unit of a CapacityBuffer that counts on a node's room
+	alternative      map[string]plan.Verdict
+	left             map[string]bool
+	moves            []plan.Move
 	// gone are nodes that moves remove, incoming what those launch, promises where their pods
 	// go, keeps nodes that take such pods, with the node that they come from.
 	gone     map[string]*node
@@ -129,12 +127,23 @@ func newSearch(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *search {
 	x := &search{
 		s: s, c: c, o: o, allowances: map[string]allowance{}, verdicts: map[string]plan.Verdict{}, budgets: map[string][]*snapshot.PodDisruptionBudget{},
 		alternative: map[string]plan.Verdict{}, left: map[string]bool{}, stale: map[string][2]string{},
+		rests: map[string]string{}, takenBack: map[string]string{},
 		spent: map[string]int{}, askedOf: map[string]asked{}, images: map[string]map[string]string{}, gone: map[string]*node{}, keeps: map[string]string{}, shrinks: map[string]bool{},
 	}
 	if x.o.Work == 0 {
 		x.o.Work = DefaultWork
 	}
 	x.until = x.o.Work
+	for i := range s.Rests {
+		r := &s.Rests[i]
+		if !r.Live(s.Now) {
+			continue
+		}
+		x.rests[r.Node] = r.Why
+		if r.TakenBack {
+			x.takenBack[r.Node] = r.Why
+		}
+	}
 	for i := range s.Budgets {
 		b := &s.Budgets[i]
 		x.budgets[b.Namespace] = append(x.budgets[b.Namespace], b)

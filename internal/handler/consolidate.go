@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/provision"
-	"kerf.sh/kerf/internal/snapshot"
 )
 
 const (
@@ -27,16 +25,8 @@ const (
 	// taintedFor is how long nodes carry the taint before their pods are looked at again: a
 	// pod that was on its way is there by then.
 	taintedFor = 5 * time.Second
-	// restAfterBack and restAfterMove are how long nodes are left in peace: candidates of a
-	// command that was rolled back, and nodes that got pods.
-	restAfterBack = 5 * time.Minute
-	restAtMost    = time.Hour
-	restAfterMove = 10 * time.Minute
 	// replaceFor is how long replacements may take until they are initialized.
 	replaceFor = 20 * time.Minute
-	// flapMoves in flapTime freeze a workload's nodes: it is moved to and fro.
-	flapMoves = 3
-	flapTime  = time.Hour
 )
 
 // Consolidation makes the cluster cheaper: a pass proposes what could go, the next one
@@ -190,10 +180,7 @@ type consolidating struct {
 	lease    *lifecycle.Lease
 	rep      *ConsolidationReport
 	commands []lifecycle.Command
-	// resting are nodes that are left in peace, takenBack those of them for which a command
-	// was rolled back.
-	resting, takenBack map[string]string
-	moved              []lifecycle.WorkloadMove
+	moved    []lifecycle.WorkloadMove
 	// What is known about instances and classes, beside the reading.
 	instances map[string]disruption.Instance
 	selected  map[string]disruption.Selected
@@ -210,7 +197,7 @@ func (x *consolidating) options(base *plan.Plan) disruption.Options {
 	set := &x.w.snap.Settings
 	return disruption.Options{
 		Base: base, MinSaving: set.MinSaving, MinSavingShare: set.MinSavingPercent * 10_000, CostPerNode: set.CostPerNode,
-		Work: x.h.Work, Resting: x.resting, TakenBack: x.takenBack, Offered: !x.w.facts.Prices.Types.IsZero(), Instances: x.instances, Selected: x.selected, Doomed: x.doomed,
+		Work: x.h.Work, Offered: !x.w.facts.Prices.Types.IsZero(), Instances: x.instances, Selected: x.selected, Doomed: x.doomed,
 	}
 }
 
@@ -225,82 +212,14 @@ func (x *consolidating) outcome() {
 
 // rests reads what was moved lately, and says which nodes are left in peace.
 func (x *consolidating) rests(ctx context.Context) (err error) {
-	x.moved, err = x.h.Sweep.Memory.MovesSince(ctx, x.now().Add(-flapTime))
+	x.moved, err = x.h.Sweep.Memory.MovesSince(ctx, x.now().Add(-lifecycle.FlapTime))
 	x.rest()
 	return err
 }
 
-// rest says which nodes are left in peace: those that a command was rolled back for, those
-// that have just got pods or wait for them, and those of workloads that are moved to and fro.
+// rest says which nodes are left in peace, by what was just launched or chosen.
 func (x *consolidating) rest() {
-	x.resting, x.takenBack = map[string]string{}, map[string]string{}
-	now := x.now()
-	for _, c := range x.commands {
-		if until := c.Changed.Add(restAfter(c)); c.Phase == lifecycle.RolledBack && c.Why != "" && now.Before(until) {
-			for _, n := range c.Nodes {
-				x.resting[n] = fmt.Sprintf("a move of it was taken back (%s); looked at again after %s", c.Why, until.UTC().Format(time.TimeOnly))
-				x.takenBack[n] = x.resting[n]
-			}
-		}
-		if until := c.Changed.Add(restAfterMove); (c.Phase == lifecycle.Removing || c.Phase == lifecycle.Done) && now.Before(until) {
-			for _, n := range c.Targets {
-				x.resting[n] = "it got pods of a node that went; left in peace until " + until.UTC().Format(time.TimeOnly)
-			}
-		}
-	}
-	count := map[string]int{}
-	for _, m := range x.moved {
-		if m.Reason == string(plan.MoveUnderutilized) {
-			count[m.Workload+"\x00"+m.From]++
-			count[m.Workload]++
-		}
-	}
-	waiting := map[string]bool{}
-	for _, c := range x.commands {
-		if !c.Over() {
-			waiting[planID(c)] = true
-		}
-	}
-	for _, r := range x.w.known.Records {
-		if r.Node != "" && waiting[r.PlanID] {
-			x.resting[r.Node] = "it stands in for a node that goes, whose pods are still to come"
-		}
-	}
-	for i := range x.w.snap.Pods {
-		p := &x.w.snap.Pods[i]
-		if p.NodeName == "" || p.Owner == nil {
-			continue
-		}
-		if n := count[workloadOf(p)]; n >= flapMoves && x.replicas(p) <= n {
-			x.resting[p.NodeName] = fmt.Sprintf("%s was moved %d times within an hour: its nodes are frozen until that has passed", workloadOf(p), n)
-		}
-	}
-}
-
-// restAfter is how long the nodes of a command that was taken back are left in peace: twice
-// as long with every replacement in a row that could not be had. So an on-demand node that
-// stands in for spot goes back to spot when there is some again, and asks less and less often.
-func restAfter(c lifecycle.Command) time.Duration {
-	return min(restAfterBack<<max(0, min(c.Failed, 8)-1), restAtMost)
-}
-
-// replicas counts the pods of a pod's workload.
-func (x *consolidating) replicas(p *snapshot.Pod) int {
-	n := 0
-	for i := range x.w.snap.Pods {
-		q := &x.w.snap.Pods[i]
-		if q.Owner != nil && q.Namespace == p.Namespace && q.Owner.UID == p.Owner.UID {
-			n++
-		}
-	}
-	return n
-}
-
-func workloadOf(p *snapshot.Pod) string {
-	if p.Owner == nil {
-		return p.Namespace + "/Pod/" + p.Name
-	}
-	return p.Namespace + "/" + p.Owner.Kind + "/" + p.Owner.Name
+	x.w.snap.Rests = lifecycle.Rests(x.w.snap, x.commands, x.moved, x.w.known.Records)
 }
 
 // commandID names a move: the same nodes for the same reason are the same command.
@@ -369,7 +288,7 @@ func (x *consolidating) command(id, planID string, m *plan.Move, old *lifecycle.
 	}
 	if old != nil {
 		c.Version = old.Version
-		if old.Phase == lifecycle.RolledBack && x.now().Sub(old.Changed) < 2*restAtMost {
+		if old.Phase == lifecycle.RolledBack && x.now().Sub(old.Changed) < 2*lifecycle.RestAtMost {
 			c.Failed = old.Failed
 		}
 	}

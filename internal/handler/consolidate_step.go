@@ -111,14 +111,10 @@ func (x *consolidating) tainted(ctx context.Context, c lifecycle.Command) error 
 	return x.launch(ctx, c, m)
 }
 
-// planID is the plan that the replacements of a command are launched for: their records
-// carry it, so that they are found again whatever happened to the pass.
-func planID(c lifecycle.Command) string { return fmt.Sprintf("%s/%d", c.ID, c.Created.Unix()) }
-
 // launch launches the replacement of a command. The command is written down first: a pass
 // that finds it so launches nothing again.
 func (x *consolidating) launch(ctx context.Context, c lifecycle.Command, m *plan.Move) error {
-	p := &plan.Plan{ID: planID(c), Launches: m.Add}
+	p := &plan.Plan{ID: c.PlanName(), Launches: m.Add}
 	order := &execute.Order{
 		Plan: p, Snapshot: x.w.snap, Types: scheduling.PoolTypes(x.w.snap, x.w.facts.Catalog), Classes: x.w.classes, Lease: *x.lease,
 		Avoid: x.w.avoid, Taken: taken(x.w.known), Reservations: x.w.snap.Settings.ReservedCapacity,
@@ -148,7 +144,7 @@ func (x *consolidating) replacing(ctx context.Context, c lifecycle.Command) erro
 	c.Replacements = nil
 	for i := range x.w.known.Records {
 		r := &x.w.known.Records[i]
-		if r.PlanID != planID(c) || !r.Phase.Live() {
+		if r.PlanID != c.PlanName() || !r.Phase.Live() {
 			continue
 		}
 		c.Replacements = append(c.Replacements, r.Claim)
@@ -213,8 +209,8 @@ func (x *consolidating) remember(ctx context.Context, c lifecycle.Command, m *pl
 	for i := range x.w.snap.Pods {
 		p := &x.w.snap.Pods[i]
 		if slices.Contains(c.Nodes, p.NodeName) && p.Reschedulable() {
-			count[workloadOf(p)]++
-			from[workloadOf(p)] = p.NodeName
+			count[lifecycle.WorkloadOf(p)]++
+			from[lifecycle.WorkloadOf(p)] = p.NodeName
 		}
 	}
 	for _, w := range sortedKeys(count) {

@@ -29,6 +29,7 @@ func remembered() *snapshot.Snapshot {
 			{InstanceType: "m5.large", Zone: "z-a", CapacityType: "spot", Interrupted: []time.Time{until.Add(-time.Hour), until.Add(-time.Minute)}, Failures: 2, Failed: until},
 			{CapacityType: "spot", Failures: 1, Failed: until},
 		},
+		Rests: []snapshot.Rest{{Node: "n1", Why: "it got pods", Until: until}, {Node: "n2", Why: "taken back", TakenBack: true}},
 		Learned: []snapshot.LearnedSize{
 			{InstanceType: "m5.large", ImageID: "ami-1", Shape: "x", Capacity: snapshot.Resources{CPU: 2000}, Allocatable: snapshot.Resources{CPU: 1930, Extended: map[string]int64{"a/b": 1}}},
 			{InstanceType: "m5.large", ImageID: "ami-1", Shape: "y", Allocatable: snapshot.Resources{CPU: 1930}},

@@ -140,6 +140,8 @@ var savedReaders = map[string]savedReader{
 		func(v *snapshot.Shortage) [2]string { return [2]string{"", v.Key()} }),
 	"setbacks": saved("Setback", func(s *snapshot.Snapshot) *[]snapshot.Setback { return &s.Setbacks },
 		func(v *snapshot.Setback) [2]string { return [2]string{"", v.Key()} }),
+	"rests": saved("Rest", func(s *snapshot.Snapshot) *[]snapshot.Rest { return &s.Rests },
+		func(v *snapshot.Rest) [2]string { return [2]string{"", v.Node} }),
 	"learnedSizes": saved("LearnedSize", func(s *snapshot.Snapshot) *[]snapshot.LearnedSize { return &s.Learned },
 		func(v *snapshot.LearnedSize) [2]string { return [2]string{"", v.Key()} }),
 	"podDisruptionBudgets": saved("PodDisruptionBudget", func(s *snapshot.Snapshot) *[]snapshot.PodDisruptionBudget { return &s.Budgets },

@@ -48,6 +48,7 @@ func crowded() *Snapshot {
 		s.Nominations = append(s.Nominations, Nomination{Namespace: ns, Pod: name, UID: uid, Node: fmt.Sprint(n)})
 		s.Shortages = append(s.Shortages, Shortage{InstanceType: name, Zone: ns, ReservationID: uid, Until: time.Unix(n, 0).UTC(), Code: fmt.Sprint(n)})
 		s.Setbacks = append(s.Setbacks, Setback{InstanceType: name, Zone: ns, ReservationID: uid, Failures: int(n), Failed: time.Unix(n, 0).UTC()})
+		s.Rests = append(s.Rests, Rest{Node: ns + name + uid, Why: fmt.Sprint(n), Until: time.Unix(n, 0).UTC()})
 		s.Learned = append(s.Learned, LearnedSize{InstanceType: name, ImageID: ns, Shape: uid, Allocatable: r})
 		s.Budgets = append(s.Budgets, PodDisruptionBudget{Namespace: ns, Name: name, DisruptionsAllowed: int32(n)})
 	})

@@ -235,6 +235,7 @@ func (s *Snapshot) Fork() *Snapshot {
 	out.Incomplete, out.Remarks = slices.Clone(s.Incomplete), slices.Clone(s.Remarks)
 	out.Nominations, out.Unadmitted = slices.Clone(s.Nominations), slices.Clone(s.Unadmitted)
 	out.Shortages, out.Setbacks, out.Learned = slices.Clone(s.Shortages), slices.Clone(s.Setbacks), slices.Clone(s.Learned)
+	out.Rests = slices.Clone(s.Rests)
 	for _, l := range lists {
 		l.clone(&out)
 	}

@@ -82,6 +82,10 @@ func (s *Snapshot) normalizeRemembered() {
 			slices.CompareFunc(b.Interrupted, a.Interrupted, time.Time.Compare), b.Failed.Compare(a.Failed), cmp.Compare(b.Failures, a.Failures))
 	})
 	s.Setbacks = slices.CompactFunc(s.Setbacks, func(a, b Setback) bool { return a.Key() == b.Key() })
+	slices.SortFunc(s.Rests, func(a, b Rest) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), b.Until.Compare(a.Until), strings.Compare(a.Why, b.Why))
+	})
+	s.Rests = slices.CompactFunc(s.Rests, func(a, b Rest) bool { return a.Node == b.Node })
 	if len(s.Learned) > 1 {
 		normalize(s.Learned, func(l *LearnedSize) id { return id{name: l.Key()} })
 		slices.SortStableFunc(s.Learned, func(a, b LearnedSize) int {

@@ -78,3 +78,17 @@ func (s *Setback) Key() string {
 func Of(price Price, share int64) Price {
 	return price/Whole*share + price%Whole*share/Whole
 }
+
+// Rest is a node that consolidation leaves in peace for a while: a move of it was taken back,
+// it has just got pods, or its pods were moved to and fro.
+type Rest struct {
+	Node string `json:"node"`
+	Why  string `json:"why"`
+	// TakenBack: a move of it was rolled back, so it does not drift either.
+	TakenBack bool `json:"takenBack,omitempty"`
+	// Until is when that is over; zero = when what Why names is.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Live reports whether the node is still to be left in peace.
+func (r *Rest) Live(now time.Time) bool { return r.Until.IsZero() || now.Before(r.Until) }

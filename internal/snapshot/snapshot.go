@@ -49,6 +49,8 @@ type Snapshot struct {
 	Shortages []Shortage    `json:"shortages,omitempty"`
 	Setbacks  []Setback     `json:"setbacks,omitempty"`
 	Learned   []LearnedSize `json:"learnedSizes,omitempty"`
+	// Rests are nodes that consolidation leaves in peace, as the ledger remembers it.
+	Rests []Rest `json:"rests,omitempty"`
 }
 
 // Remark is a warning of the reading, or an object that it left out. Object and

@@ -1,0 +1,81 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// TestRests: which nodes are left in peace, why, and until when.
+func TestRests(t *testing.T) {
+	now := at(time.Hour)
+	back := func(failed int, ago time.Duration) Command {
+		return Command{ID: "c", Phase: RolledBack, Why: "no", Failed: failed, Nodes: []string{"n1"}, Changed: now.Add(-ago)}
+	}
+	pod := func(name, node string) snapshot.Pod {
+		return snapshot.Pod{Namespace: "shop", Name: name, NodeName: node, Owner: &snapshot.Owner{Kind: "ReplicaSet", Name: "web", UID: "u"}}
+	}
+	moved := func(reason string, ago ...time.Duration) (out []WorkloadMove) {
+		for _, d := range ago {
+			out = append(out, WorkloadMove{Workload: "shop/ReplicaSet/web", Reason: reason, At: now.Add(-d)})
+		}
+		return out
+	}
+	three := []time.Duration{50 * time.Minute, 30 * time.Minute, time.Minute}
+	for _, tc := range []struct {
+		name     string
+		commands []Command
+		moves    []WorkloadMove
+		records  []Record
+		pods     []snapshot.Pod
+		want     string
+	}{
+		{name: "nothing"},
+		{name: "taken back", commands: []Command{back(0, time.Minute)}, want: "n1 taken back until 4m0s"},
+		{name: "rested", commands: []Command{back(0, RestAfterBack)}},
+		{name: "one replacement failed", commands: []Command{back(1, time.Minute)}, want: "n1 taken back until 4m0s"},
+		{name: "three did", commands: []Command{back(3, 10*time.Minute)}, want: "n1 taken back until 10m0s"},
+		{name: "very many did", commands: []Command{back(90, 10*time.Minute)}, want: "n1 taken back until 50m0s"},
+		{name: "a proposal that was not found again", commands: []Command{{Phase: RolledBack, Nodes: []string{"n1"}, Changed: now}}},
+		{name: "got pods", commands: []Command{{Phase: Done, Nodes: []string{"n1"}, Targets: []string{"n2"}, Changed: now.Add(-time.Minute)}}, want: "n2 until 9m0s"},
+		{name: "got pods long ago", commands: []Command{{Phase: Done, Targets: []string{"n2"}, Changed: now.Add(-RestAfterMove)}}},
+		{
+			name: "stands in", commands: []Command{{ID: "c", Phase: Replacing, Created: at(0)}, {ID: "d", Phase: Done, Created: at(0)}},
+			records: []Record{{Node: "n3", PlanID: Command{ID: "c", Created: at(0)}.PlanName()}, {Node: "n4", PlanID: Command{ID: "d", Created: at(0)}.PlanName()}},
+			want:    "n3",
+		},
+		{name: "to and fro", moves: moved(underutilized, three...), pods: []snapshot.Pod{pod("a", "n5")}, want: "n5 until 10m0s"},
+		{name: "for other reasons", moves: moved("Drifted", three...), pods: []snapshot.Pod{pod("a", "n5")}},
+		{name: "twice", moves: moved(underutilized, three[:2]...), pods: []snapshot.Pod{pod("a", "n5")}},
+		{name: "one of them is too long ago", moves: moved(underutilized, 61*time.Minute, 2*time.Minute, time.Minute), pods: []snapshot.Pod{pod("a", "n5")}},
+		{name: "more pods than moves", moves: moved(underutilized, three...), pods: []snapshot.Pod{pod("a", "n5"), pod("b", "n5"), pod("c", "n6"), pod("d", "n6")}},
+		{
+			name: "taken back, and got pods", commands: []Command{back(0, time.Minute), {Phase: Done, Targets: []string{"n1"}, Changed: now}},
+			want: "n1 taken back until 10m0s",
+		},
+	} {
+		s := &snapshot.Snapshot{Now: now, Pods: tc.pods}
+		s.Rests = Rests(s, tc.commands, tc.moves, tc.records)
+		s.Normalize()
+		var got []string
+		for _, r := range s.Rests {
+			line := r.Node
+			if r.TakenBack {
+				line += " taken back"
+			}
+			if !r.Until.IsZero() {
+				line += fmt.Sprintf(" until %s", r.Until.Sub(now))
+			}
+			if r.Why == "" || !r.Live(now) || !r.Until.IsZero() && r.Live(r.Until) {
+				t.Errorf("%s: %+v", tc.name, r)
+			}
+			got = append(got, line)
+		}
+		if strings.Join(got, ", ") != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
