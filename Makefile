@@ -141,6 +141,11 @@ test-queue: check-go $(MINISTACK)/bin/ministack ## the queues on SQS's API, over
 	$(GO) vet -tags wire ./internal/queue
 	KERF_EMULATOR=$(MINISTACK)/bin/ministack $(GO) test -count=1 -tags wire -run TestWireWholeWay ./internal/queue
 
+.PHONY: test-doctor
+test-doctor: check-go $(MINISTACK)/bin/ministack ## the doctor on the stack's template, deployed by the same emulator
+	$(GO) vet -tags wire ./internal/app/examine
+	KERF_EMULATOR=$(MINISTACK)/bin/ministack $(GO) test -count=1 -tags wire -run TestWire ./internal/app/examine
+
 .PHONY: golden
 golden: check-go ## rewrite the transcripts and golden files of the tests (read the diff!)
 	@grep -lE 'datadriven|"rewrite"' $$(git ls-files '*_test.go') | xargs -n1 dirname | sort -u | \
