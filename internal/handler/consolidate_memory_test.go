@@ -3,6 +3,7 @@ package handler_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"kerf.sh/kerf/internal/cloud/ec2fake"
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/snapshot"
 )
 
 // TestConsolidateBacksOff: a replacement that EC2 has no capacity for leaves the node where
@@ -127,5 +129,52 @@ func TestConsolidateOrphans(t *testing.T) {
 	w.pass(2 * time.Hour)
 	if rep := w.run(); rep.Moves[plan.MoveOrphaned] != 0 {
 		t.Error("a reading of two hours ago still counts")
+	}
+}
+
+// TestConsolidateBackToSpot: a node that fell back to on-demand goes back to spot when there
+// is some again: it is asked for less and less often while there is none, one node at a time
+// as the budget says, and no pod is moved in vain.
+func TestConsolidateBackToSpot(t *testing.T) {
+	w := newThriftWorld(t, 2)
+	for i := range 2 {
+		w.put(w.node(i), fmt.Sprint("a", i), 1500)
+	}
+	before := w.running()
+	w.kube.pools[0].Requirements = slices.DeleteFunc(w.kube.pools[0].Requirements, func(r snapshot.SelectorRequirement) bool { return r.Key == "karpenter.sh/capacity-type" })
+	w.kube.pools[0].Requirements = append(w.kube.pools[0].Requirements, snapshot.SelectorRequirement{Key: "karpenter.sh/capacity-type", Operator: "In", Values: []string{"spot", "on-demand"}})
+	w.kube.pools[0].Disruption.Budgets = []snapshot.Budget{{Nodes: "1"}}
+	w.ec2.Short = []ec2fake.Offer{{Type: "*", Zone: "*", CapacityType: "spot"}}
+	asked := func() int {
+		return len(w.ec2.Calls("CreateFleet"))
+	}
+	var each []int
+	for range 4 {
+		at := asked()
+		for end := w.now.Add(time.Hour); w.now.Before(end); w.pass(time.Minute) {
+			if w.run(); len(w.tainted()) > 1 {
+				t.Fatalf("two nodes are on their way out: %s", w.commands())
+			}
+		}
+		each = append(each, asked()-at)
+	}
+	if each[0] == 0 || each[3] >= each[0] || fmt.Sprint(w.running()) != fmt.Sprint(before) {
+		t.Fatalf("spot was asked for %v times in each hour; commands %s", each, w.commands())
+	}
+	w.ec2.Short = nil
+	spot := map[string]bool{} // nodes; the pods of this world do not move, so they are empty and go
+	for end := w.now.Add(4 * time.Hour); w.now.Before(end) && len(spot) < 2; w.pass(time.Minute) {
+		if w.run(); len(w.tainted()) > 1 {
+			t.Fatalf("two nodes are on their way out: %s", w.commands())
+		}
+		for _, r := range w.records() {
+			if r.Instance.CapacityType == "spot" && r.Phase == lifecycle.Initialized {
+				spot[r.Node] = true
+			}
+		}
+	}
+	w.passes(20)
+	if c := w.commands(); len(spot) != 2 || strings.Count(c, "Underutilized Done") != 2 {
+		t.Errorf("after hours of plenty %d nodes have become spot: %s", len(spot), c)
 	}
 }
