@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"kerf.sh/kerf/internal/kube/api"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -240,28 +239,4 @@ func (c *cluster) evictFrom(name, uid, taint string) {
 			c.deletePod(p)
 		}
 	}
-}
-
-// evict is the eviction API with budgets; nobody calls it yet but people who drain.
-func (c *cluster) evict(p *item[snapshot.Pod]) error {
-	for _, b := range c.budgets.all() {
-		if b.v.Namespace != p.v.Namespace || !selectsLabels(b.v.Selector, p.v.Labels) {
-			continue
-		}
-		healthy, all := 0, 0
-		for _, o := range c.pods.all() {
-			if o.v.Namespace != b.v.Namespace || !selectsLabels(b.v.Selector, o.v.Labels) || !o.deleting.IsZero() {
-				continue
-			}
-			if all++; o.v.Phase == "Running" {
-				healthy++
-			}
-		}
-		if healthy < all { // maxUnavailable is 1
-			return &api.Error{Verb: "create", Resource: "pods/eviction", Namespace: p.v.Namespace, Name: p.v.Name, Is: api.ErrBlocked,
-				Detail: "Cannot evict pod as it would violate the pod's disruption budget."}
-		}
-	}
-	c.deletePod(p)
-	return nil
 }

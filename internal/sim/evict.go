@@ -72,7 +72,7 @@ func (c *cluster) allowed(b *snapshot.PodDisruptionBudget) int {
 			continue
 		}
 		expected++
-		if p.NodeName != "" && it.deleting.IsZero() {
+		if p.Phase == "Running" && it.deleting.IsZero() {
 			healthy++
 		}
 	}

@@ -27,8 +27,6 @@ type bus struct {
 	// do something with.
 	impaired map[string]ailment
 	planned  map[string]plannedEvent
-	// unread is what the function could not read, as it was put aside.
-	unread []string
 }
 
 // notice is one event, and what is to come of it.
