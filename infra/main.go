@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -48,7 +49,7 @@ func synth(app awscdk.App) error {
 	}
 	props, err := autoscaler.FromContext(all)
 	if err != nil {
-		return err
+		return errors.Join(err, props.Check()) // all that is wrong, at once
 	}
 	if _, err := autoscaler.NewStack(app, props); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kerf.sh/kerf/internal/config"
+	"kerf.sh/kerf/internal/plan"
 )
 
 // contextKey reads one key of the context into Props.
@@ -149,7 +150,7 @@ func FromContext(context map[string]any) (Props, error) {
 		case settings[key]:
 			p.Settings[key], err = text(value)
 		default:
-			err = unknownKey(settings)
+			err = unknownKey(key, settings)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("context key %s: %w", key, err))
@@ -171,7 +172,7 @@ func foreign(key string) bool {
 	return false
 }
 
-func unknownKey(settings map[string]bool) error {
+func unknownKey(key string, settings map[string]bool) error {
 	var known []string
 	for _, k := range contextKeys {
 		known = append(known, k.key)
@@ -182,6 +183,9 @@ func unknownKey(settings map[string]bool) error {
 		}
 	}
 	slices.Sort(known[len(contextKeys):])
+	if near := plan.Nearest(key, known, 2); len(near) > 0 {
+		return fmt.Errorf("not known; did you mean %s?", strings.Join(near, " or "))
+	}
 	return fmt.Errorf("not known; there are %s", strings.Join(known, ", "))
 }
 

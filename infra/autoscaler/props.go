@@ -173,6 +173,9 @@ func (p Props) withDefaults() Props {
 	return p
 }
 
+// Check reports everything that is wrong with props at once, as New would.
+func (p Props) Check() error { return p.withDefaults().validate() }
+
 // validate reports everything that is wrong at once. p has its defaults.
 func (p Props) validate() error {
 	var errs []error
