@@ -31,12 +31,13 @@ const (
 	failedShare      = 100_000
 	failedHalf       = time.Hour
 	failedMost       = 4 // failures that count
-	// leastShare is what is not worth speaking of.
-	leastShare = 10_000
+	// shareStep is what shares are rounded down to: what changes with every second would make
+	// another plan of every pass.
+	shareStep = 10_000
 )
 
-// Share is how much dearer the offers count at a time, in millionths of their price: 0 when
-// all is forgotten, Whole at most.
+// Share is how much dearer the offers count at a time, in millionths of their price and whole
+// percent: 0 when all is forgotten, Whole at most.
 func (s *Setback) Share(now time.Time) int64 {
 	sum := int64(0)
 	for _, at := range s.Interrupted {
@@ -45,10 +46,7 @@ func (s *Setback) Share(now time.Time) int64 {
 	if n := min(s.Failures, failedMost); n > 0 {
 		sum += decayed(failedShare*int64(n), failedHalf, now.Sub(s.Failed))
 	}
-	if sum < leastShare {
-		return 0
-	}
-	return min(sum, Whole)
+	return min(sum/shareStep*shareStep, Whole)
 }
 
 // decayed is what is left of a share after a while: half of it after each half-life, in a

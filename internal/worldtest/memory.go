@@ -182,9 +182,7 @@ func setBack(s *snapshot.Snapshot, sup *Supply) int64 {
 		if b.Failures > 0 {
 			share += half(0.1*float64(min(b.Failures, 4)), s.Now.Sub(b.Failed), time.Hour)
 		}
-		if share >= 0.01 {
-			total += min(share, 1)
-		}
+		total += min(math.Floor(share*100+1e-6)/100, 1)
 	}
 	return sup.Price + int64(math.Floor(float64(sup.Price)*min(total, 1)+1e-6))
 }
