@@ -159,8 +159,19 @@ const (
 // questions, and whether consolidation may.
 func (x *search) judge() {
 	nominated := map[string]string{}
+	waits := map[string]string{} // UIDs of pods without a node
+	for i := range x.s.Pods {
+		if p := &x.s.Pods[i]; p.NodeName == "" && p.Active() {
+			waits[p.Ref()] = p.UID
+		}
+	}
 	for i := range x.s.Nominations {
-		if m := &x.s.Nominations[i]; m.Until.IsZero() || x.s.Now.Before(m.Until) {
+		m := &x.s.Nominations[i]
+		// A promise to a pod that is gone, or runs, holds nothing any more.
+		if uid, ok := waits[m.Namespace+"/"+m.Pod]; !ok || m.UID != "" && uid != "" && m.UID != uid {
+			continue
+		}
+		if m.Until.IsZero() || x.s.Now.Before(m.Until) {
 			nominated[m.Node] = m.Namespace + "/" + m.Pod
 		}
 	}

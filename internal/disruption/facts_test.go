@@ -18,6 +18,7 @@ import (
 //	unhealthy:one:AlwaysAllow                 unhealthyPodEvictionPolicy of a PodDisruptionBudget
 //	quiet:n1:10s                              when a pod last came to the node or went
 //	leaving:a:10s                             the pod has been leaving for so long, with a grace of 30 s
+//	gone:a                                    the pod is not there any more
 //	unstarted:a                               the pod has no start time
 //	offered                                   the catalogue is what EC2 sells
 //	stamp                                     all nodes carry the hashes of their pool and class
@@ -200,6 +201,10 @@ func fact(s *snapshot.Snapshot, o *Options, f []string) error {
 				n++
 			}
 		}
+	case "gone":
+		all := len(s.Pods)
+		s.Pods = slices.DeleteFunc(s.Pods, func(p snapshot.Pod) bool { return p.Name == arg(1) })
+		n = all - len(s.Pods)
 	case "leaving":
 		for i := range s.Pods {
 			if p := &s.Pods[i]; p.Name == arg(1) {

@@ -52,6 +52,7 @@ func season(s *snapshot.Snapshot, seed uint64) {
 			c.TerminationGracePeriod = "1h"
 		}
 		if roll(8) && c.NodeName != "" {
+			s.Pods = append(s.Pods, snapshot.Pod{Namespace: "default", Name: fmt.Sprintf("promised-%d", i), UID: fmt.Sprint(i), Phase: "Pending", Spec: snapshot.PodSpec{Requests: snapshot.Resources{Pods: 1}}})
 			s.Nominations = append(s.Nominations, snapshot.Nomination{Namespace: "default", Pod: fmt.Sprintf("promised-%d", i), UID: fmt.Sprint(i), Node: c.NodeName, Until: s.Now.Add(time.Minute)})
 		}
 	}
