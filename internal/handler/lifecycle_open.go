@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -115,7 +116,12 @@ func (h *Lifecycle) open(ctx context.Context, records, flying []lifecycle.Record
 		return true, false
 	}
 	step := w.o.Open(look.now)
-	w.exchange(ctx, step.Pods)
+	if err := w.exchange(ctx, step.Pods); err != nil {
+		// Somebody else has changed one of them; the next look starts from that.
+		rep.Problems = append(rep.Problems, err.Error())
+		w.openLate(ctx, nil)
+		return true, false
+	}
 	failed := w.claim(ctx, step.Claims)
 	w.openLate(ctx, failed)
 	w.liftAll(ctx, slices.DeleteFunc(step.Open, func(name string) bool { return failed[name] }))
@@ -234,15 +240,44 @@ func (w *opener) read(ctx context.Context) error {
 	return nil
 }
 
+// exchangedTogether is how many records are saved at once: each is two or three of the
+// actions of a transaction.
+const exchangedTogether = 30
+
 // exchange writes down which pods are now meant for which nodes, where pods that are alike
-// have changed places.
-func (w *opener) exchange(ctx context.Context, pods map[string][]lifecycle.Pod) {
-	for _, name := range sortedKeys(pods) {
-		r := w.of[name]
-		if r == nil {
-			continue
+// have changed places. At no moment is a pod on no list: a plan that is made then would launch
+// a node for it.
+func (w *opener) exchange(ctx context.Context, pods map[string][]lifecycle.Pod) error {
+	names := slices.DeleteFunc(sortedKeys(pods), func(name string) bool { return w.of[name] == nil })
+	if len(names) > exchangedTogether { // too many for one write: first every list has both
+		more := map[string][]lifecycle.Pod{}
+		for _, name := range names {
+			more[name] = pods[name]
+			for _, p := range w.of[name].Nominated {
+				if !slices.ContainsFunc(pods[name], func(o lifecycle.Pod) bool { return o.UID == p.UID }) {
+					more[name] = append(slices.Clone(more[name]), p)
+				}
+			}
 		}
-		next := *r
+		for part := range slices.Chunk(names, exchangedTogether) {
+			if err := w.meant(ctx, part, more); err != nil {
+				return err
+			}
+		}
+	}
+	for part := range slices.Chunk(names, exchangedTogether) {
+		if err := w.meant(ctx, part, pods); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meant saves which pods nodes are for, all or none.
+func (w *opener) meant(ctx context.Context, names []string, pods map[string][]lifecycle.Pod) error {
+	var changes []lifecycle.Change
+	for _, name := range names {
+		next := *w.of[name]
 		next.Nominated = nil
 		for _, p := range pods[name] {
 			if p.At.IsZero() {
@@ -250,13 +285,16 @@ func (w *opener) exchange(ctx context.Context, pods map[string][]lifecycle.Pod) 
 			}
 			next.Nominated = append(next.Nominated, p)
 		}
-		saved, err := w.h.Memory.Save(ctx, lifecycle.Change{Was: *r, Next: next})
-		if err != nil {
-			w.rep.Problems = append(w.rep.Problems, fmt.Sprintf("nodeclaim %s: other pods for it: %v", r.Claim, err))
-			continue
-		}
-		*r = saved[0]
+		changes = append(changes, lifecycle.Change{Was: *w.of[name], Next: next})
 	}
+	saved, err := w.h.Memory.Save(ctx, changes...)
+	if err != nil {
+		return fmt.Errorf("other pods for nodes %s: %w", strings.Join(names, ", "), err)
+	}
+	for i, name := range names {
+		*w.of[name] = saved[i]
+	}
+	return nil
 }
 
 // claim tells kube-scheduler which node pods are meant for, and returns the nodes for which
