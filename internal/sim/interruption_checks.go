@@ -333,10 +333,11 @@ func (c *checks) twice(r *lifecycle.Record) {
 	}
 }
 
-// unwanted reports whether somebody has deleted the NodeClaim of a record.
+// unwanted reports whether somebody has deleted the NodeClaim of a record, which may not know
+// yet that there is one: the answer to who made it can be lost.
 func (c *checks) unwanted(r *lifecycle.Record) bool {
 	it := c.w.cluster.claims.by[r.Claim]
-	return r.UID != "" && (it == nil || it.uid != r.UID || !it.deleting.IsZero()) || c.ended[r.Instance.ID]
+	return it != nil && !it.deleting.IsZero() || r.UID != "" && (it == nil || it.uid != r.UID) || c.ended[r.Instance.ID]
 }
 
 // remembered reports whether a record knows an instance, and has for some time.
