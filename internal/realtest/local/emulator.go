@@ -85,7 +85,7 @@ func (e *emulator) start(command string, environment []string) error {
 	e.cmd.Dir = e.dir
 	e.cmd.Env = slices.Concat([]string{
 		"PATH=/usr/bin:/bin", "HOME=" + e.dir, "TMPDIR=" + e.dir, "STATE_DIR=" + e.dir, "TZ=UTC", "GATEWAY_PORT=" + port, "BIND_HOST=127.0.0.1", "MINISTACK_HOST=127.0.0.1",
-		"MINISTACK_ACCOUNT_ID=" + fakeaws.Account, "LOG_LEVEL=INFO", "AUTH=true", "EMULATOR_CLUSTER=" + filepath.Join(e.dir, "cluster.json"),
+		"MINISTACK_ACCOUNT_ID=" + fakeaws.Account, "LOG_LEVEL=info", "AUTH=true", "EMULATOR_CLUSTER=" + filepath.Join(e.dir, "cluster.json"),
 		// What Lambda has, and the emulator does not set.
 		"AWS_EXECUTION_ENV=AWS_Lambda_provided.al2023", "AWS_EC2_METADATA_DISABLED=true", "AWS_ENDPOINT_URL=" + e.url,
 	}, environment)

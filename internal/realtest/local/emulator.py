@@ -8,7 +8,7 @@ import os
 import time
 
 from ministack import app
-from ministack.core.responses import get_account_id, get_region
+from ministack.core import iam_actions
 from ministack.services import cloudwatch, eks, eventbridge, lambda_svc, scheduler
 from ministack.services.cloudformation import provisioners
 
@@ -137,6 +137,24 @@ def embedded(line):
 lambda_svc._emit_lambda_logs = emit
 emit_metrics = lambda_svc._emit_lambda_metrics
 lambda_svc._emit_lambda_metrics = lambda name, duration_ms, error, throttle: throttle and emit_metrics(name, duration_ms, error, throttle)
+
+# Conditions of policies on requests to EKS are not known, and those on tags are only with a
+# library of other people's that lists every operation of AWS. TLS ends in front of an emulator.
+iam_actions._TAG_OPERATIONS["iam"] = frozenset({"CreateInstanceProfile", "TagInstanceProfile"})
+tag_context = iam_actions.request_tag_context
+
+
+def request_context(service, iam_action, body, params):
+    out = tag_context(service, iam_action, body, params)
+    if iam_action == "eks:CreateAccessEntry":
+        asked = json.loads(body)
+        out |= {"eks:principalArn": asked["principalArn"], "eks:accessEntryType": asked.get("type", "STANDARD")}
+    return out
+
+
+iam_actions.request_tag_context = request_context
+pin_origin = app.pin_request_origin
+app.pin_request_origin = lambda address, secure: pin_origin(address, True)
 
 if __name__ == "__main__":
     app.main()
