@@ -42,6 +42,7 @@ func (c *cluster) boot(i *ec2fake.Instance) {
 			wait = d.between(2*time.Minute, 22*time.Minute)
 		}
 	}
+	m.never = m.never || slices.Contains(w.badImages, i.ImageID)
 	m.joins = i.RunningFrom.Add(wait)
 	w.tracef("instance %s: %s in %s, spot %v, attempt %s, joins in %s never=%v small=%v flaps=%v bare=%v", i.ID, i.Type, i.Zone, i.Spot, i.Attempt, m.joins.Sub(w.now()), m.never, m.small, m.flaps, m.bare)
 	w.at(m.joins, func() { c.join(m) })

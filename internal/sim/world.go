@@ -31,6 +31,8 @@ type World struct {
 	faults bool
 	procs  []*proc
 	over   map[*proc]func(*proc)
+	// badImages are AMIs whose machines never join.
+	badImages []string
 	// running is the invocation whose code runs, nil while the world does.
 	running *proc
 	calls   int
