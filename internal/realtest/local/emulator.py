@@ -9,7 +9,7 @@ import time
 
 from ministack import app
 from ministack.core import iam_actions
-from ministack.services import cloudwatch, eks, eventbridge, lambda_svc, scheduler
+from ministack.services import cloudwatch, eks, eventbridge, iam, lambda_svc, scheduler
 from ministack.services.cloudformation import provisioners
 
 
@@ -61,8 +61,22 @@ def alarm(name, props):
 
 provisioners._cw_metric_alarm_record = alarm
 
-# The scheduler puts no context attributes into a target's input, and looks every ten seconds.
+# The scheduler puts no context attributes into a target's input, looks every ten seconds, and
+# lets the first period of a rate go by, where AWS begins at once.
 scheduler._SCHEDULE_TICK_INTERVAL = 1
+create_schedule = scheduler._create_schedule
+
+
+def at_once(name, body):
+    answer = create_schedule(name, body)
+    key = f"{body.get('GroupName', 'default')}/{name}"
+    if answer[0] < 400 and body["ScheduleExpression"].startswith("rate("):
+        state_key = next(k for k in scheduler._schedules._data if k[2] == key)
+        scheduler._schedule_last_fired[state_key] = 0
+    return answer
+
+
+scheduler._create_schedule = at_once
 invoke_target = eventbridge._invoke_target
 
 
@@ -138,21 +152,37 @@ lambda_svc._emit_lambda_logs = emit
 emit_metrics = lambda_svc._emit_lambda_metrics
 lambda_svc._emit_lambda_metrics = lambda name, duration_ms, error, throttle: throttle and emit_metrics(name, duration_ms, error, throttle)
 
-# Conditions of policies on requests to EKS are not known, and those on tags are only with a
-# library of other people's that lists every operation of AWS. TLS ends in front of an emulator.
-iam_actions._TAG_OPERATIONS["iam"] = frozenset({"CreateInstanceProfile", "TagInstanceProfile"})
-tag_context = iam_actions.request_tag_context
+# What a policy is asked is not always what AWS asks it. A batch of SQS is allowed by the
+# permission for one message; what is done with an instance profile is done to that; conditions
+# see what EKS and IAM say of a request and of its resource. TLS ends in front of an emulator.
+iam_action_of, resource_of, context_of = iam_actions.extract_iam_action, iam_actions.extract_resource_arn, iam_actions.request_tag_context
 
 
-def request_context(service, iam_action, body, params):
-    out = tag_context(service, iam_action, body, params)
-    if iam_action == "eks:CreateAccessEntry":
-        asked = json.loads(body)
-        out |= {"eks:principalArn": asked["principalArn"], "eks:accessEntryType": asked.get("type", "STANDARD")}
+def action(service, method, path, headers, body, params):
+    out = iam_action_of(service, method, path, headers, body, params)
+    return out.removesuffix("Batch") if out and service == "sqs" else out
+
+
+def resource(service, method, path, headers, body, params, region, account):
+    profile = iam_actions._query_param(params, "InstanceProfileName")
+    if service == "iam" and profile:
+        return iam.instance_profile_arn(profile, "/")
+    return resource_of(service, method, path, headers, body, params, region, account)
+
+
+def context(service, asked, body, params):
+    out = context_of(service, asked, body, params)
+    if asked == "eks:CreateAccessEntry":
+        entry = json.loads(body)
+        out |= {"eks:principalArn": entry["principalArn"], "eks:accessEntryType": entry.get("type", "STANDARD")}
+    profile = iam._instance_profiles.get(iam_actions._query_param(params, "InstanceProfileName")) if service == "iam" else None
+    for tag in profile["Tags"] if profile else []:
+        out["aws:ResourceTag/" + tag["Key"]] = tag["Value"]
     return out
 
 
-iam_actions.request_tag_context = request_context
+iam_actions.extract_iam_action, iam_actions.extract_resource_arn, iam_actions.request_tag_context = action, resource, context
+iam_actions._TAG_OPERATIONS["iam"] = frozenset({"CreateInstanceProfile", "TagInstanceProfile"})
 pin_origin = app.pin_request_origin
 app.pin_request_origin = lambda address, secure: pin_origin(address, True)
 
