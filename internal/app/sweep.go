@@ -223,6 +223,9 @@ func sweepSummary(rep *report.Report, got *handler.SweepReport, took time.Durati
 	}
 	rep.Set(report.OldestPendingSeconds, oldest.Seconds())
 	if got.Passes == 0 {
+		if len(got.Warnings) > 0 {
+			rep.Say("warnings", got.Warnings) // ticks that could not be sent, among others
+		}
 		return
 	}
 	rep.Add(report.PassSeconds, took.Seconds())
