@@ -74,7 +74,7 @@ func (k *clusterClient) Read(ctx context.Context, now time.Time) (*snapshot.Snap
 		for _, c := range k.k.classes.list() {
 			s.NodeClasses = append(s.NodeClasses, c.NodeClass)
 		}
-		s.DaemonSets, s.Workloads, s.Budgets = k.k.daemons.list(), k.k.loads.list(), k.k.budgets.list()
+		s.DaemonSets, s.Workloads, s.Budgets = k.k.daemons.list(), k.k.loads.list(), k.k.statuses()
 		s.Namespaces = []snapshot.Namespace{{Name: "default"}, {Name: "kube-system"}}
 	})
 	if err != nil {
@@ -196,7 +196,7 @@ func (k *clusterClient) Some(ctx context.Context, kinds ...string) (*snapshot.Sn
 			case "Deployment":
 				s.Workloads = k.k.loads.list()
 			case "PodDisruptionBudget":
-				s.Budgets = k.k.budgets.list()
+				s.Budgets = k.k.statuses()
 			case "Namespace":
 				s.Namespaces = []snapshot.Namespace{{Name: "default"}, {Name: "kube-system"}}
 			default: // there are none

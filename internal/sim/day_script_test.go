@@ -58,16 +58,17 @@ func working(night, day float64) []point {
 func flat(n float64) []point { return []point{{4, n}, {28, n}} }
 
 // dayLoads are the workloads of the day: at noon they ask for five times as much as at night.
+// Nothing grows between 12:15 and 14:00.
 var dayLoads = []dayLoad{
-	{name: "storefront", cpu: 500, mem: 1024, curve: working(10, 76), noise: 0.04, zones: true, budget: "10%"},
-	{name: "api", cpu: 1000, mem: 1792, curve: working(7, 46), noise: 0.04, zones: true, budget: "10%"},
-	{name: "search", cpu: 1900, mem: 7168, curve: working(3, 13), budget: "1", grace: 60},
-	{name: "checkout", cpu: 500, mem: 1024, curve: working(4, 18), capacity: "on-demand", budget: "1", grace: 60},
-	{name: "cache", cpu: 900, mem: 12_288, curve: flat(3), capacity: "on-demand", apart: true, budget: "1"},
-	{name: "workers", cpu: 1000, mem: 1536, noise: 0.05, capacity: "spot",
-		curve: []point{{4, 4}, {8, 6}, {11, 18}, {15, 22}, {19, 34}, {20.5, 36}, {22, 22}, {24, 6}, {28, 4}}},
-	{name: "reports", cpu: 1900, mem: 3584, capacity: "spot", hold: "true",
-		curve: []point{{4, 0}, {24.99, 0}, {25, 24}, {26.4, 24}, {26.5, 9}, {27, 9}, {27.01, 0}, {28, 0}}},
+	{name: "storefront", cpu: 1000, mem: 2048, curve: working(5, 38), noise: 0.03, zones: true, budget: "10%"},
+	{name: "api", cpu: 1900, mem: 3584, curve: working(4, 24), noise: 0.03, zones: true, budget: "10%"},
+	{name: "search", cpu: 3400, mem: 13_312, curve: working(2, 8), budget: "1", grace: 60},
+	{name: "checkout", cpu: 950, mem: 1920, curve: working(3, 12), capacity: "on-demand", budget: "1", grace: 60},
+	{name: "cache", cpu: 1800, mem: 12_288, curve: flat(3), capacity: "on-demand", apart: true, budget: "1"},
+	{name: "workers", cpu: 1900, mem: 3072, noise: 0.03, capacity: "spot",
+		curve: []point{{4, 2}, {8, 3}, {11, 9}, {14.2, 9}, {16, 11}, {19, 18}, {20.5, 19}, {22, 11}, {24, 3}, {28, 2}}},
+	{name: "reports", cpu: 3600, mem: 6656, capacity: "spot", hold: "true",
+		curve: []point{{4, 0}, {24.99, 0}, {25, 12}, {26.4, 12}, {26.41, 5}, {27, 5}, {27.01, 0}, {28, 0}}},
 }
 
 // wants is how many replicas a workload wants at an hour of the day.
@@ -83,7 +84,7 @@ func (l *dayLoad) wants(hour float64) float64 {
 // dayTypes are the instance types of the day.
 var dayTypes = func() (out []string) {
 	for _, family := range []string{"c6i", "c7i", "c6g", "c7g", "m6i", "m7i", "m6g", "m7g", "r6i", "r6g", "r7g"} {
-		for _, size := range []string{"large", "xlarge", "2xlarge", "4xlarge"} {
+		for _, size := range []string{"xlarge", "2xlarge", "4xlarge"} {
 			out = append(out, family+"."+size)
 		}
 	}
@@ -93,10 +94,12 @@ var dayTypes = func() (out []string) {
 // dayProfile is a world in which nothing goes wrong by chance: what does is in the script.
 func dayProfile() *Profile {
 	return &Profile{
-		Trouble: dayLength, Free: 1000, VisibleAfter: 3 * time.Second, RunningAfter: 12 * time.Second, Types: dayTypes, Daemons: 2,
+		Trouble: dayLength, Free: 1000, VisibleAfter: 3 * time.Second, RunningAfter: 12 * time.Second, Types: dayTypes, Daemons: 2, SpotToSpot: true,
 		Pools: []Pool{{Name: "general", CapacityType: []string{"on-demand", "spot"}, Arch: []string{"amd64", "arm64"}, Class: "default"}},
 	}
 }
+
+var dayHook func(*World)
 
 // daySeed is that of the world.
 const daySeed = 7
@@ -105,7 +108,7 @@ const daySeed = 7
 // consolidateAfter: Never. It has to be called in a bubble.
 func runDay(never bool) (*Report, *dayRecord) {
 	rec := &dayRecord{}
-	rep := Run(daySeed, Options{Profile: dayProfile(), Short: true, Before: func(w *World) {
+	rep := Run(daySeed, Options{Profile: dayProfile(), Short: true, Verbose: *trace != "", Before: func(w *World) {
 		w.checks.sparing = 50
 		rec.begin(w)
 		pool := w.cluster.pools.by["general"]
@@ -114,9 +117,16 @@ func runDay(never bool) (*Report, *dayRecord) {
 			pool.v.Disruption.ConsolidateAfter = "Never"
 		}
 		w.cluster.pools.touch(pool)
+		for _, d := range w.cluster.daemons.all() { // as system-node-critical
+			d.v.Template.Spec.Priority = 2_000_001_000
+			w.cluster.daemons.touch(d)
+		}
 		w.dayConsolidation(rec)
 		for i := range dayLoads {
 			w.dayLoad(&dayLoads[i])
+		}
+		if dayHook != nil {
+			dayHook(w)
 		}
 		w.daySpot(rec)
 		w.dayImages(rec)
@@ -125,7 +135,8 @@ func runDay(never bool) (*Report, *dayRecord) {
 	return rep, rec
 }
 
-// dayLoad has an autoscaler set the replicas of a workload.
+// dayLoad has an autoscaler set the replicas of a workload. Like the one of Kubernetes it
+// leaves them as they are when they are off by a tenth or less.
 func (w *World) dayLoad(l *dayLoad) {
 	own := &snapshot.LabelSelector{MatchLabels: map[string]string{"app": l.name}}
 	spec := snapshot.PodSpec{Requests: snapshot.Resources{CPU: l.cpu, Memory: l.mem * mib, Pods: 1}, SchedulerName: "default-scheduler"}
@@ -150,11 +161,16 @@ func (w *World) dayLoad(l *dayLoad) {
 	}
 	it, _ := w.cluster.loads.create("default/"+l.name, d, nil)
 	dice := newDice(w.Seed, "load "+l.name)
+	last := math.Inf(-1)
 	phase := time.Duration(dice.IntN(240)) * time.Second
 	for at := time.Duration(0); at < dayLength; at += dayStep {
 		n := l.wants((dayBegins + at).Hours())
 		n *= 1 + l.noise*(2*dice.Float64()-1)
-		replicas := int64(math.Round(n))
+		if math.Abs(n-last) <= 0.1*last {
+			continue
+		}
+		last = math.Round(n)
+		replicas := int64(last)
 		when := at + phase
 		if at == 0 {
 			when = 20 * time.Second

@@ -82,6 +82,15 @@ func (c *cluster) allowed(b *snapshot.PodDisruptionBudget) int {
 	return healthy - (expected - share(b.MaxUnavailable, expected))
 }
 
+// statuses are the budgets with what the disruption controller says in their status now.
+func (c *cluster) statuses() []snapshot.PodDisruptionBudget {
+	out := c.budgets.list()
+	for i := range out {
+		out[i].DisruptionsAllowed = int32(max(0, c.allowed(&out[i])))
+	}
+	return out
+}
+
 // share is "3", or a percentage of a total, rounded up.
 func share(text string, total int) int {
 	if p, ok := strings.CutSuffix(text, "%"); ok {

@@ -74,6 +74,8 @@ type Profile struct {
 	Daemons int
 	// Budgets: plain pods have a PodDisruptionBudget that lets one go at a time.
 	Budgets bool `json:",omitempty"`
+	// SpotToSpot is the feature gate SpotToSpotConsolidation.
+	SpotToSpot bool `json:",omitempty"`
 	// Wide: functions make several calls at a time and run as often at once as in the stack;
 	// otherwise it is one after the other, and they meet less.
 	Wide bool `json:",omitempty"`

@@ -21,6 +21,7 @@ const (
 func (w *World) settings() snapshot.Settings {
 	s := snapshot.DefaultSettings()
 	s.StaticCapacity = true
+	s.SpotToSpot = w.Profile.SpotToSpot
 	// Worlds are small, and there are thousands.
 	s.Work = cmp.Or(w.Profile.Work, 200_000)
 	return s
