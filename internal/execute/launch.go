@@ -17,8 +17,10 @@ const (
 	// Reserve is the time that is left alone before the end of an invocation: a call that
 	// was begun takes a minute at most, and its outcome has to be written.
 	Reserve = lifecycle.CallTimeout + 15*time.Second
-	// LeaseTime is how long the lease is taken for, and again before each call.
-	LeaseTime = 3 * time.Minute
+	// LeaseTime is how long the lease is taken for, and again before each chunk. So long nobody
+	// plans when an invocation dies that holds it. It is longer than a pass takes to its first
+	// chunk, and than a call does; who loses it meanwhile can begin nothing more.
+	LeaseTime = 90 * time.Second
 )
 
 // Executor brings plans about.

@@ -160,6 +160,15 @@ func (m *Memory) Transact(ctx context.Context, token string, ws []Write) error {
 	return f.Err
 }
 
+// Applied reports whether a transaction with this token was applied: another one with it changes
+// nothing.
+func (m *Memory) Applied(token string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.tokens[token]
+	return ok && token != ""
+}
+
 func (m *Memory) transact(token string, ws []Write) error {
 	sum := sha256.Sum256(fmt.Append(nil, ws))
 	if was, ok := m.tokens[token]; ok && token != "" {

@@ -119,8 +119,9 @@ func (c *tableClient) Transact(ctx context.Context, token string, ws []ledger.Wr
 		keys[i] = ws[i].Key
 	}
 	_, err := call(ctx, c.c, c.t.s, bound{Op: "TransactWriteItems", Object: keysText(keys...), Write: true}, func() (struct{}, error) {
+		again := c.m.Applied(token)
 		err := c.m.Transact(context.Background(), token, ws)
-		if err == nil {
+		if err == nil && !again {
 			c.c.w.checks.wrote(c.c, c.m, ws)
 		}
 		return struct{}{}, err
