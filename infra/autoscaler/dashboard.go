@@ -14,14 +14,9 @@ func (a *Autoscaler) dashboard(props Props) {
 	const minute, minutes = 60, 300
 	ours := func(r report.Row) awscloudwatch.IMetric {
 		dimensions := map[string]*string{report.DimensionCluster: &props.ClusterName}
-		if r.PerFunction {
-			dimensions[report.DimensionFunction] = &r.Functions[0]
-		}
 		statistic := "Sum" // of what happened; of what is so, the most
-		switch {
-		case r.PerFunction:
-			statistic = "p95"
-		case r.Unit == report.Seconds, r.Metric == report.PendingPods, r.Metric == report.Unschedulable, r.Metric == report.InFlight:
+		switch r.Metric {
+		case report.OldestPendingSeconds, report.PendingPods, report.Unschedulable, report.InFlight:
 			statistic = "Maximum"
 		}
 		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{

@@ -72,7 +72,7 @@ func (f *consolidationFunction) invoke(ctx context.Context, payload json.RawMess
 	if got == nil {
 		return nil, err
 	}
-	rep.Add(report.PassSeconds, f.now().Sub(begun).Seconds())
+	rep.Say("passSeconds", f.now().Sub(begun).Seconds())
 	tellConsolidation(rep, got)
 	for key, v := range map[string]any{
 		"outcome": got.Outcome, "detail": got.Detail, "planId": got.PlanID, "nodes": got.Nodes, "moves": got.Moves, "proposed": got.Proposed, "begun": got.Begun,

@@ -228,7 +228,7 @@ func sweepSummary(rep *report.Report, got *handler.SweepReport, took time.Durati
 		}
 		return
 	}
-	rep.Add(report.PassSeconds, took.Seconds())
+	rep.Say("passSeconds", took.Seconds())
 	rep.Set(report.Unschedulable, float64(got.Unschedulable))
 	rep.Set(report.InFlight, float64(got.InFlight))
 	rep.Add(report.Launched, float64(got.Launched))

@@ -178,13 +178,10 @@ func (t *Telemetry) metrics(line *object, r *report.Report) []directive {
 		if !slices.Contains(row.Functions, t.Function) || row.Optional && !t.Optional {
 			continue
 		}
-		dims := [][]string{row.Dimensions()}
-		i := slices.IndexFunc(out, func(d directive) bool { return slices.Equal(d.Dimensions[0], dims[0]) })
-		if i < 0 {
-			i = len(out)
-			out = append(out, directive{Namespace: report.Namespace, Dimensions: dims})
+		if out == nil {
+			out = []directive{{Namespace: report.Namespace, Dimensions: [][]string{{report.DimensionCluster}}}}
 		}
-		out[i].Metrics = append(out[i].Metrics, named{row.Metric, row.Unit})
+		out[0].Metrics = append(out[0].Metrics, named{row.Metric, row.Unit})
 	}
 	return out
 }

@@ -65,7 +65,7 @@ func TestSummary(t *testing.T) {
 	r.Add(report.Launched, 2)
 	r.Add(report.Launched, 1)
 	r.Add(report.Failures, 0)
-	r.Set(report.PassSeconds, 0.75)
+	r.Set(report.OldestPendingSeconds, 0.75)
 	r.Say("planId", "p1")
 	r.Count("claims", 2)
 	r.Count("claims", 1)
@@ -74,10 +74,9 @@ func TestSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"timestamp":"2026-11-30T09:30:13.579567Z","level":"INFO","message":"summary","requestId":"8f5c","Cluster":"prod","Function":"sweep",` +
-		`"Launched":3,"PassSeconds":0.75,"Failures":0,"seconds":1.235,"calls":{"kube.GET":{"n":2,"failed":1,"ms":25}},"planId":"p2","claims":3,` +
+		`"OldestPendingSeconds":0.75,"Launched":3,"Failures":0,"seconds":1.235,"calls":{"kube.GET":{"n":2,"failed":1,"ms":25}},"planId":"p2","claims":3,` +
 		`"_aws":{"CloudWatchMetrics":[` +
-		`{"Namespace":"Kerf","Dimensions":[["Cluster"]],"Metrics":[{"Name":"Launched","Unit":"Count"},{"Name":"Failures","Unit":"Count"}]},` +
-		`{"Namespace":"Kerf","Dimensions":[["Cluster","Function"]],"Metrics":[{"Name":"PassSeconds","Unit":"Seconds"}]}],"Timestamp":1796031013579}}` + "\n"
+		`{"Namespace":"Kerf","Dimensions":[["Cluster"]],"Metrics":[{"Name":"OldestPendingSeconds","Unit":"Seconds"},{"Name":"Launched","Unit":"Count"},{"Name":"Failures","Unit":"Count"}]}],"Timestamp":1796031013579}}` + "\n"
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Error(d)
 	}

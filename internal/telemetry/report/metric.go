@@ -24,8 +24,6 @@ const (
 	InFlight Metric = "InFlight"
 	// BlockedDrains are the nodes that are to go and whose pods may not leave.
 	BlockedDrains Metric = "BlockedDrains"
-	// PassSeconds is how long a pass took that planned.
-	PassSeconds Metric = "PassSeconds"
 	// Failures is what was tried and did not come about.
 	Failures Metric = "Failures"
 	// Left is what was not begun because the time was up.
@@ -49,7 +47,8 @@ const (
 	Dollars = "None" // CloudWatch has no unit of money
 )
 
-// Namespace is where the metrics are in CloudWatch; the dimensions are named after it.
+// Namespace is where the metrics are in CloudWatch. Each has the dimension Cluster alone: CloudWatch
+// bills every value of a dimension as a metric of its own.
 const (
 	Namespace         = "Kerf"
 	DimensionCluster  = "Cluster"
@@ -62,23 +61,12 @@ type Row struct {
 	Unit   string
 	// Functions are those that report it.
 	Functions []string
-	// PerFunction has a metric of its own for each of them: the dimensions are Cluster and
-	// Function, and else Cluster alone.
-	PerFunction bool
 	// Optional metrics are properties of the line, and become metrics where they are asked
 	// for (KERF_CONSOLIDATION_METRICS): each is billed.
 	Optional bool
 	Meaning  string
 	// Karpenter is the metric of Karpenter's that says the nearest thing, "" for none.
 	Karpenter string
-}
-
-// Dimensions are those of the metric.
-func (r Row) Dimensions() []string {
-	if r.PerFunction {
-		return []string{DimensionCluster, DimensionFunction}
-	}
-	return []string{DimensionCluster}
 }
 
 const (
@@ -107,8 +95,6 @@ func Table() []Row {
 			Meaning: "Nodes that were asked for and are not ready yet."},
 		{Metric: BlockedDrains, Unit: Count, Functions: []string{lifecycle},
 			Meaning: "Nodes that are to go and whose pods may not leave: a PodDisruptionBudget or do-not-disrupt keeps them, or they wait for the node that takes them. The condition Drained of the NodeClaim and its Event FailedDraining name the pods and the budgets."},
-		{Metric: PassSeconds, Unit: Seconds, Functions: []string{sweep}, PerFunction: true, Karpenter: "karpenter_scheduler_scheduling_duration_seconds",
-			Meaning: "How long a pass took, from the reading of the cluster to the last launch. Passes that found nothing to do are not in it."},
 		{Metric: Failures, Unit: Count, Functions: []string{sweep, lifecycle, catalog, interruption, consolidation}, Karpenter: "karpenter_cloudprovider_errors_total",
 			Meaning: "What was tried and did not come about: launches that EC2 refused, nodes that never became ready, NodeClasses that do not resolve. The lines of the log say which and why. That an offer has no capacity is no failure as long as another one has."},
 		{Metric: Left, Unit: Count, Functions: []string{sweep, lifecycle, interruption, consolidation},
@@ -132,12 +118,7 @@ func Table() []Row {
 func Series() int {
 	n := 0
 	for _, r := range Table() {
-		if r.Optional {
-			continue
-		}
-		if r.PerFunction {
-			n += len(r.Functions)
-		} else {
+		if !r.Optional {
 			n++
 		}
 	}
@@ -152,16 +133,16 @@ func Markdown() string {
 <!-- Generated from internal/telemetry/report by go run ./scripts/docs. Do not edit. -->
 
 The functions write their metrics as lines of their logs (embedded metric format); CloudWatch makes metrics of them, in the
-namespace `+"`%s`"+`. They make %d metrics per cluster, each at CloudWatch's price of a custom metric. Everything else that an invocation
-has to say (plan id, counts, prices, requests by API) is in the same line, as a property: CloudWatch Logs Insights finds it
-there, and it costs nothing but its bytes.
+namespace `+"`%s`"+`. They make %d metrics per cluster, with the dimension `+"`%s`"+`, each at CloudWatch's price of a custom metric. Everything else that an
+invocation has to say (plan id, how long a pass took, counts, prices, requests by API) is in the same line, as a property: CloudWatch
+Logs Insights finds it there, and it costs nothing but its bytes.
 
 What Lambda, SQS and DynamoDB measure by themselves (errors, throttles, durations, depth and age of queues) is not measured
 again.
 
-| metric | unit | dimensions | reported by | meaning | nearest of Karpenter's |
-|---|---|---|---|---|---|
-`, Namespace, Series())
+| metric | unit | reported by | meaning | nearest of Karpenter's |
+|---|---|---|---|---|
+`, Namespace, Series(), DimensionCluster)
 	for _, r := range Table() {
 		near := "none"
 		if r.Karpenter != "" {
@@ -171,7 +152,7 @@ again.
 		if r.Optional {
 			meaning += " A metric with `KERF_CONSOLIDATION_METRICS=true`, a property of the line without."
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Metric, r.Unit, strings.Join(r.Dimensions(), ", "), strings.Join(r.Functions, ", "), meaning, near)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Metric, r.Unit, strings.Join(r.Functions, ", "), meaning, near)
 	}
 	b.WriteString(`
 ## The line
@@ -180,9 +161,10 @@ again.
 |---|---|
 | ` + "`timestamp`, `level`, `message`" + ` | as in every line; the message is ` + "`summary`" + ` |
 | ` + "`requestId`" + ` | Lambda's id of the invocation |
-| ` + "`Cluster`, `Function`" + ` | the dimensions |
+| ` + "`Cluster`, `Function`" + ` | whose line it is |
 | the metrics above | those that the invocation has |
 | ` + "`seconds`" + ` | how long the invocation took |
+| ` + "`passSeconds`" + ` | of sweep and consolidation: how long the pass took, from the reading of the cluster to the last launch (Karpenter: ` + "`karpenter_scheduler_scheduling_duration_seconds`" + `) |
 | ` + "`calls`" + ` | requests by API and operation, tries included; ` + "`kube`" + ` is the cluster's API server |
 | others | what the function has to say |
 | ` + "`_aws`" + ` | what CloudWatch is to make metrics of |
