@@ -100,6 +100,19 @@ func faults(a *answer) (out []string) {
 	return out
 }
 
+// TestGapOfTheDemo: the README says that it is over 10 %. The day that it is less
+// is a good one, and the README has to say so.
+func TestGapOfTheDemo(t *testing.T) {
+	status, out, stderr := run([]string{"-f", "../../events/worlds/demo", "--now", "2026-11-30T09:30:00Z", "-o", "json"}, "")
+	var a answer
+	if err := json.Unmarshal([]byte(out), &a); status != 0 || err != nil {
+		t.Fatalf("exit %d: %s%v", status, stderr, err)
+	}
+	if gap := a.Summary.LaunchPricePerHour/a.Summary.LaunchLowerBoundPerHour - 1; gap < 0.10 || gap > 0.20 {
+		t.Errorf("the gap of the demo is %.1f %%: the README says over 10 %%", 100*gap)
+	}
+}
+
 // TestPlansAddUp: the plans of the worlds that ship with the repository do not
 // contradict themselves, told by their public fields alone.
 func TestPlansAddUp(t *testing.T) {

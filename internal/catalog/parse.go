@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -105,6 +107,25 @@ func strict(data []byte, into any) error {
 	// encoding/json has no type for this one: json: unknown field "vcpus".
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return fmt.Errorf("unknown field %s; remove it or correct its name", field)
+	}
+	// Nor for this one, and it leaves out the field: json: invalid number literal, trying to unmarshal "\"x\"" into Number.
+	if strings.HasPrefix(err.Error(), "json: invalid number literal") {
+		return noNumber(data, err)
+	}
+	return err
+}
+
+// noNumber names the first field of an object that holds the string which err
+// could not read as a number.
+func noNumber(data []byte, err error) error {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(data, &fields) != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if strings.Contains(err.Error(), strconv.Quote(string(fields[name]))) {
+			return fmt.Errorf("%s: a JSON string %s stands where a number belongs", name, fields[name])
+		}
 	}
 	return err
 }

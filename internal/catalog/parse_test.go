@@ -130,6 +130,7 @@ func TestParseRefuses(t *testing.T) {
 		{offer(`{"zone":"a","capacityType":"spot","pricePerHour":1e300}`), at + `offerings[0]: pricePerHour: 1e300 is more than 1000000 dollars, or no number`},
 		{offer(`{"zone":"a","capacityType":"spot","pricePerHour":1e999}`), at + `offerings[0]: pricePerHour: 1e999 is more than 1000000 dollars, or no number`},
 		{offer(`{"zone":"a","capacityType":"spot","pricePerHour":true}`), at + `offerings[0]: pricePerHour: a JSON bool stands where a number belongs`},
+		{offer(`{"zone":"a","capacityType":"spot","pricePerHour":"cheap"}`), at + `offerings[0]: pricePerHour: a JSON string "cheap" stands where a number belongs`},
 		{offer(`{"zone":"a","capacityType":"spot","pricePerHour":1,"prise":1}`), at + `offerings[0]: unknown field "prise"; remove it or correct its name`},
 		{offer(`{"zone":"a","capacityType":"spot","pricePerHour":1},{"zone":"a","capacityType":"spot","pricePerHour":2}`), at + `offerings: spot in zone a is there twice; keep one`},
 		{offer(`{"zone":"a","capacityType":"reserved","pricePerHour":1}`), at + `offerings[0]: reservation: goes with capacityType reserved and with no other; it is "reserved"`},
@@ -141,6 +142,7 @@ func TestParseRefuses(t *testing.T) {
 		{commit(`{"scope":"all"}`), `commitments[0]: effectivePricePerHour: is required`},
 		{commit(`{"scope":"all","effectivePricePerHour":0.1}`), `commitments[0]: remainingPerHour: is required`},
 		{commit(`{"scope":"all","effectivePricePerHour":0.1,"remainingPerHour":-1}`), `commitments[0]: remainingPerHour: -1 is negative`},
+		{commit(`{"scope":"all","effectivePricePerHour":0.1,"remainingPerHour":"much"}`), `commitments[0]: remainingPerHour: a JSON string "much" stands where a number belongs`},
 		{commit(`{"scope":"all","price":0.1}`), `commitments[0]: unknown field "price"; remove it or correct its name`},
 	} {
 		c, err := Parse([]byte(test.input))

@@ -214,6 +214,10 @@ func yamlMessage(err error, doc []byte, start int) string {
 		return fmt.Sprintf("line %d", n+start-1)
 	})
 	msg = "no valid YAML: " + shorten(msg)
+	if strings.Contains(msg, `key "apiVersion" already set`) {
+		msg, _, _ = strings.Cut(msg, "; ") // every other key follows
+		msg += " (two objects in one document? put a line --- between them)"
+	}
 	if templated.Match(doc) {
 		msg += " (it looks like a template: render it first, as helm template does)"
 	}
