@@ -11,6 +11,7 @@ import (
 
 	"kerf.sh/kerf/internal/app"
 	"kerf.sh/kerf/internal/app/examine"
+	"kerf.sh/kerf/internal/app/region"
 )
 
 func main() {
@@ -19,7 +20,8 @@ func main() {
 		if examine.Wanted(os.Args[1:]) {
 			os.Exit(examine.Main(os.Args[1:], os.Stdout, os.Stderr))
 		}
-		os.Exit(app.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+		c := app.Command{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Facts: region.Facts}
+		os.Exit(c.Main(os.Args[1:]))
 	}
 	h, err := app.PlanFunction(os.Environ())
 	if err == nil {

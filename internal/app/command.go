@@ -30,21 +30,35 @@ const (
 	exitIncomplete = 3
 )
 
-// Main is the plan command: the answer goes to stdout, everything a person should
-// know besides to stderr. It returns the exit status: 0 planned, 2 no plan, 3
-// planned on less than everything. Of the environment it reads only what concerns
-// the terminal.
+// Command is the plan command: the answer goes to Stdout, everything a person should
+// know besides to Stderr.
+type Command struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Environ is the environment; only what concerns the terminal is read of it.
+	Environ []string
+	// Facts asks AWS for types and prices; nil: the program cannot.
+	Facts Facts
+}
+
+// Main runs a command that has no way to ask AWS for types and prices.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
+	return Command{Stdin: stdin, Stdout: stdout, Stderr: stderr, Environ: environ}.Main(args)
+}
+
+// Main runs it. It returns the exit status: 0 planned, 2 no plan, 3 planned on less than
+// everything.
+func (c Command) Main(args []string) int {
 	o, err := parseFlags(args)
 	if errors.Is(err, errHelp) {
-		if _, err := io.WriteString(stdout, usage); err != nil {
+		if _, err := io.WriteString(c.Stdout, usage); err != nil {
 			return exitNoPlan
 		}
 		return exitPlanned
 	}
 	if err == nil {
 		var status int
-		if status, err = o.run(stdin, stdout, stderr, environ); err == nil {
+		if status, err = o.run(c); err == nil {
 			return status
 		}
 	}
@@ -53,7 +67,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []st
 	if errors.As(err, &r) && r.Code == plan.NotSupported {
 		msg = string(r.Code) + ": " + msg // scripts tell a missing feature from a mistake
 	}
-	say(stderr, msg)
+	say(c.Stderr, msg)
 	return exitNoPlan
 }
 
@@ -64,7 +78,8 @@ func say(w io.Writer, msg string) {
 	}
 }
 
-func (o *options) run(stdin io.Reader, stdout, stderr io.Writer, environ []string) (int, error) {
+func (o *options) run(cmd Command) (int, error) {
+	stdin, stdout, stderr := cmd.Stdin, cmd.Stdout, cmd.Stderr
 	set, err := o.loadSettings()
 	if err != nil {
 		return 0, err
@@ -98,6 +113,11 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer, environ []strin
 	if err = errors.Join(err, remembered.failed()); err != nil {
 		return 0, err
 	}
+	if present, err := o.present(cmd.Facts, reading, in.Region != "", stderr); err != nil {
+		return 0, err
+	} else if present != nil {
+		table = present
+	}
 	if o.snapshot != "" {
 		if err := save(o.snapshot, reading.Snapshot); err != nil {
 			return 0, err
@@ -111,7 +131,7 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer, environ []strin
 	if err != nil {
 		return 0, err
 	}
-	out, err := o.render(p, stdout, environ)
+	out, err := o.render(p, stdout, cmd.Environ)
 	if err != nil {
 		return 0, err
 	}

@@ -37,7 +37,11 @@ What to plan on
   --workloads          plan pods also for Deployments, StatefulSets, Jobs that have none in the input
   --cluster NAME       name of the cluster, for the report
   --catalog FILE       instance types and prices from a file instead of the built-in table
-  --region REGION      region of the built-in table (default us-east-1)
+  --region REGION      region of types and prices (default: that of the cluster, else us-east-1)
+  --facts auto|live|table  where types and prices come from: AWS, by your credentials (live), or the
+                       built-in table. auto: AWS for a running cluster, if there are credentials
+  --commitments        count Savings Plans and reserved instances of the account that have hours left,
+                       asked of AWS with the prices
 
 What if
   --what-if FILE|DIR|- objects that are added, or take the place of those of the same kind and name;
@@ -95,6 +99,8 @@ type options struct {
 	remove      []snapshot.Ref
 	diff        bool
 	ledger      string
+	facts       string
+	commitments bool
 	// kubeconfig and context name a running cluster to read in place of files.
 	kubeconfig, context string
 }
@@ -107,7 +113,7 @@ var errHelp = flag.ErrHelp
 
 // parseFlags reads the arguments. Errors say which flag and what to write.
 func parseFlags(args []string) (*options, error) {
-	o := &options{format: "text"}
+	o := &options{format: "text", facts: factsAuto}
 	fs := flag.NewFlagSet("plan", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
@@ -122,6 +128,14 @@ func parseFlags(args []string) (*options, error) {
 	fs.StringVar(&o.catalog, "catalog", "", "")
 	fs.StringVar(&o.region, "region", "", "")
 	fs.StringVar(&o.cluster, "cluster", "", "")
+	fs.Func("facts", "", func(v string) error {
+		if v != factsAuto && v != factsLive && v != factsTable {
+			return errors.New("want auto, live or table")
+		}
+		o.facts = v
+		return nil
+	})
+	fs.BoolVar(&o.commitments, "commitments", false, "")
 	fs.Func("now", "", func(v string) (err error) {
 		if o.now, err = time.Parse(time.RFC3339, v); err != nil || o.now.IsZero() {
 			return errors.New("want a time as 2026-03-04T12:00:00Z")
@@ -182,6 +196,10 @@ func parseFlags(args []string) (*options, error) {
 		return nil, errors.New("--diff and --explain: take one of them; --explain with --what-if or --remove explains the object on both sides")
 	case slices.Contains(o.files, kube.Stdin) && slices.Contains(o.whatIf, kube.Stdin):
 		return nil, errors.New("-f - and --what-if -: standard input can be read once; give one of them as a file")
+	case o.catalog != "" && o.facts == factsLive:
+		return nil, errors.New("--catalog and --facts live: take one of them; both say what there is to buy")
+	case o.commitments && !o.asks():
+		return nil, errors.New("--commitments: they are asked of AWS with the prices: add --facts live; a --catalog file lists its own")
 	case o.live() && len(o.files) > 0:
 		return nil, errors.New("-f and --kubeconfig or --context: plan on files or on a running cluster; --what-if FILE lays files over either")
 	case !o.live() && len(o.files) == 0:

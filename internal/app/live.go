@@ -38,6 +38,20 @@ func (o *options) sources(in *handler.Input, stdin io.Reader, stderr io.Writer) 
 	return []kube.Source{client.Source(context.Background())}, nil
 }
 
+// waiting says on a terminal what is being waited for, until the function that it returns is
+// called; nothing elsewhere.
+func waiting(w io.Writer, what string) func() {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return func() {}
+	}
+	fmt.Fprint(f, clearLine+what)
+	return func() { fmt.Fprint(f, clearLine) }
+}
+
+// clearLine goes to the beginning of a terminal's line and empties it.
+const clearLine = "\r\x1b[K"
+
 // progress shows on a terminal how far a long reading is; nil elsewhere.
 func progress(w io.Writer) func(live.Progress) {
 	f, ok := w.(*os.File)
@@ -48,11 +62,10 @@ func progress(w io.Writer) func(live.Progress) {
 	return func(p live.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
-		const clear = "\r\x1b[K"
 		if p.Done {
-			fmt.Fprint(f, clear)
+			fmt.Fprint(f, clearLine)
 			return
 		}
-		fmt.Fprintf(f, clear+"reading %s: %d of %d", p.Kind, p.Read, p.Read+p.Left)
+		fmt.Fprintf(f, clearLine+"reading %s: %d of %d", p.Kind, p.Read, p.Read+p.Left)
 	}
 }

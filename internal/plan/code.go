@@ -64,6 +64,7 @@ const (
 	RuleNotYetApplied Code = "RuleNotYetApplied"
 	PriceUnknown      Code = "PriceUnknown"
 	PriceOld          Code = "PriceOld"
+	FactsNotRead      Code = "FactsNotRead"
 	IncompleteReading Code = "IncompleteReading"
 	LedgerNotRead     Code = "LedgerNotRead"
 	LedgerInRecovery  Code = "LedgerInRecovery"

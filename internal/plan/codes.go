@@ -138,6 +138,8 @@ var codeRows = []CodeInfo{
 		"Give its type with --catalog."},
 	{PriceOld, KindWarning, "Prices could not be read from AWS for a long time; those of then are used.",
 		"See what the function catalog logs: a permission may be missing, or AWS throttles."},
+	{FactsNotRead, KindWarning, "Types, prices or commitments of the region could not be asked of AWS; those of the table are used, or none.",
+		"Mend what the detail names: a permission that is missing, or AWS throttles; plan again."},
 	{IncompleteReading, KindWarning, "Something could not be read, so the plan is made on less than the whole cluster.",
 		"Mend what the detail names and plan again; until then nothing is removed."},
 	{LedgerNotRead, KindWarning, "What the functions remember could not be read, so nodes on their way, nominations, shortages and learned sizes are left out.",

@@ -55,7 +55,12 @@ func (m *Market) OnDemand(ctx context.Context) (map[string]int64, error) {
 
 // Spot implements handler.Market.
 func (m *Market) Spot(ctx context.Context) (map[string]map[string]int64, error) {
-	return pricing.Spot(ctx, m.EC2, m.Now())
+	got, err := pricing.Spot(ctx, m.EC2, m.Now())
+	if err == nil && len(got) == 0 {
+		// Taken as it is, it would say that nothing is sold as spot.
+		err = fmt.Errorf("EC2 gave no spot price at all for %s", m.Region)
+	}
+	return got, err
 }
 
 // Priced implements handler.Market.

@@ -15,6 +15,7 @@ import (
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/cloud/awserr"
+	"kerf.sh/kerf/internal/cloud/paging"
 )
 
 // Client are the calls of EC2 that types need.
@@ -37,17 +38,19 @@ func Types(ctx context.Context, c Client) ([]Found, error) {
 		{Name: aws.String("supported-virtualization-type"), Values: []string{"hvm"}},
 		{Name: aws.String("processor-info.supported-architecture"), Values: []string{"x86_64", "arm64"}},
 	}}
-	for {
+	err := paging.All(func() { out = nil }, func(token *string) (*string, error) {
+		in.NextToken = token
 		page, err := c.DescribeInstanceTypes(ctx, in)
 		if err != nil {
-			return nil, fmt.Errorf("describe instance types: %w", awserr.From(err))
+			return nil, err
 		}
 		for i := range page.InstanceTypes {
 			out = append(out, read(&page.InstanceTypes[i]))
 		}
-		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
-			break
-		}
+		return page.NextToken, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("describe instance types: %w", awserr.From(err))
 	}
 	slices.SortFunc(out, func(a, b Found) int { return cmp.Compare(a.Type.Name, b.Type.Name) })
 	return out, nil
@@ -55,22 +58,42 @@ func Types(ctx context.Context, c Client) ([]Found, error) {
 
 // Zones are the zones in which each type is sold, sorted. Nothing comes with an error.
 func Zones(ctx context.Context, c Client) (map[string][]string, error) {
-	out := map[string][]string{}
+	var out map[string][]string
 	in := &ec2.DescribeInstanceTypeOfferingsInput{LocationType: types.LocationTypeAvailabilityZone, MaxResults: aws.Int32(1000)}
-	for {
+	err := paging.All(func() { out = map[string][]string{} }, func(token *string) (*string, error) {
+		in.NextToken = token
 		page, err := c.DescribeInstanceTypeOfferings(ctx, in)
 		if err != nil {
-			return nil, fmt.Errorf("describe instance type offerings: %w", awserr.From(err))
+			return nil, err
 		}
 		for _, o := range page.InstanceTypeOfferings {
 			out[string(o.InstanceType)] = append(out[string(o.InstanceType)], aws.ToString(o.Location))
 		}
-		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
-			break
-		}
+		return page.NextToken, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("describe instance type offerings: %w", awserr.From(err))
 	}
 	for _, zones := range out {
 		slices.Sort(zones)
+	}
+	return out, nil
+}
+
+// ZoneClient is the call of EC2 that ids of zones need.
+type ZoneClient interface {
+	DescribeAvailabilityZones(ctx context.Context, in *ec2.DescribeAvailabilityZonesInput, opts ...func(*ec2.Options)) (*ec2.DescribeAvailabilityZonesOutput, error)
+}
+
+// ZoneIDs are the ids of the region's zones, by the names that this account has for them.
+func ZoneIDs(ctx context.Context, c ZoneClient) (map[string]string, error) {
+	got, err := c.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
+	if err != nil {
+		return nil, fmt.Errorf("describe availability zones: %w", awserr.From(err))
+	}
+	out := map[string]string{}
+	for _, z := range got.AvailabilityZones {
+		out[aws.ToString(z.ZoneName)] = aws.ToString(z.ZoneId)
 	}
 	return out, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing/types"
 
 	"kerf.sh/kerf/internal/cloud/awserr"
+	"kerf.sh/kerf/internal/cloud/paging"
 )
 
 // Products is the call of the price list that list prices need.
@@ -50,23 +51,25 @@ func OnDemand(ctx context.Context, c Products, region string) (map[string]int64,
 	out := map[string]int64{}
 	for _, kind := range [][2]string{{"Shared", "Compute Instance"}, {"Dedicated", "Compute Instance (bare metal)"}} {
 		in := &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2"), MaxResults: aws.Int32(100), Filters: productFilters(region, kind[0], kind[1])}
-		for {
+		err := paging.All(func() {}, func(token *string) (*string, error) { // a price that is read twice is the same
+			in.NextToken = token
 			page, err := c.GetProducts(ctx, in)
 			if err != nil {
-				return nil, fmt.Errorf("read list prices of %s: %w", region, awserr.From(err))
+				return nil, err
 			}
 			for _, text := range page.PriceList {
 				name, price, err := readProduct(text)
 				if err != nil {
-					return nil, fmt.Errorf("read list prices of %s: %w", region, err)
+					return nil, err
 				}
 				if price > 0 {
 					out[name] = price
 				}
 			}
-			if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
-				break
-			}
+			return page.NextToken, nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read list prices of %s: %w", region, awserr.From(err))
 		}
 	}
 	return out, nil
@@ -145,22 +148,23 @@ func Micro(s string) (int64, error) {
 // Spot are the present spot prices by type and zone, in micro-dollars per hour. Nothing
 // comes with an error. A pair that is missing is not offered as spot.
 func Spot(ctx context.Context, c EC2, now time.Time) (map[string]map[string]int64, error) {
-	out := map[string]map[string]int64{}
-	at := map[string]time.Time{}
+	var out map[string]map[string]int64
+	var at map[string]time.Time
 	in := &ec2.DescribeSpotPriceHistoryInput{
 		StartTime: aws.Time(now), MaxResults: aws.Int32(1000),
 		ProductDescriptions: []string{string(ec2types.RIProductDescriptionLinuxUnix), string(ec2types.RIProductDescriptionLinuxUnixAmazonVpc)},
 	}
-	for {
+	err := paging.All(func() { out, at = map[string]map[string]int64{}, map[string]time.Time{} }, func(token *string) (*string, error) {
+		in.NextToken = token
 		page, err := c.DescribeSpotPriceHistory(ctx, in)
 		if err != nil {
-			return nil, fmt.Errorf("read spot prices: %w", awserr.From(err))
+			return nil, err
 		}
 		for _, p := range page.SpotPriceHistory {
 			name, zone, when := string(p.InstanceType), aws.ToString(p.AvailabilityZone), aws.ToTime(p.Timestamp)
 			price, err := Micro(aws.ToString(p.SpotPrice))
 			if err != nil {
-				return nil, fmt.Errorf("read spot price of %s in %s: %w", name, zone, err)
+				return nil, fmt.Errorf("the price of %s in %s: %w", name, zone, err)
 			}
 			key := name + "/" + zone
 			if last, ok := at[key]; price <= 0 || zone == "" || ok && !when.After(last) {
@@ -172,8 +176,10 @@ func Spot(ctx context.Context, c EC2, now time.Time) (map[string]map[string]int6
 			}
 			out[name][zone] = price
 		}
-		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
-			return out, nil
-		}
+		return page.NextToken, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read spot prices: %w", awserr.From(err))
 	}
+	return out, nil
 }

@@ -14,6 +14,7 @@ import (
 	"kerf.sh/kerf/internal/cloud/awserr"
 	"kerf.sh/kerf/internal/cloud/network"
 	"kerf.sh/kerf/internal/cloud/nodeclass"
+	"kerf.sh/kerf/internal/cloud/paging"
 )
 
 // Reservations are the active capacity reservations that match any of the terms, by id.
@@ -36,20 +37,21 @@ func Reservations(ctx context.Context, c EC2, terms []nodeclass.ReservationTerm)
 				in.Filters = append(in.Filters, filter("instance-match-criteria", t.InstanceMatchCriteria))
 			}
 		}
-		for {
+		err := paging.All(func() {}, func(token *string) (*string, error) { // by id: what is read twice is the same
+			in.NextToken = token
 			page, err := c.DescribeCapacityReservations(ctx, in)
-			if e := awserr.From(err); e != nil && e.Kind == awserr.NotFound {
-				break // gone: that is no error, there is just nothing to use (BC-33)
-			} else if e != nil {
-				return nil, fmt.Errorf("resolve spec.capacityReservationSelectorTerms: %w", e)
+			if err != nil {
+				return nil, err
 			}
 			for i := range page.CapacityReservations {
 				r := reservation(&page.CapacityReservations[i])
 				found[r.ID] = r
 			}
-			if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
-				break
-			}
+			return page.NextToken, nil
+		})
+		// One that is gone is no error, there is just nothing to use (BC-33).
+		if e := awserr.From(err); e != nil && e.Kind != awserr.NotFound {
+			return nil, fmt.Errorf("resolve spec.capacityReservationSelectorTerms: %w", e)
 		}
 	}
 	out := slices.Collect(maps.Values(found))
