@@ -17,11 +17,11 @@ import (
 	"kerf.sh/kerf/internal/realtest/fakeaws"
 )
 
-// emulatorVariable names the program that serves DynamoDB on the port GATEWAY_PORT of
-// BIND_HOST.
+// emulatorVariable names the program that serves DynamoDB, and the bus, on the port
+// GATEWAY_PORT of BIND_HOST. A python3 that knows its modules is beside it.
 const emulatorVariable = "KERF_EMULATOR"
 
-// emulator serves DynamoDB.
+// emulator serves DynamoDB, and EventBridge with a queue behind it.
 type emulator struct {
 	cmd *exec.Cmd
 	url string
@@ -38,8 +38,12 @@ func startEmulator(dir string) (*emulator, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	e := &emulator{cmd: exec.Command(os.Getenv(emulatorVariable)), url: "http://" + address}
-	e.cmd.Env = append(os.Environ(), "GATEWAY_PORT="+port, "BIND_HOST=127.0.0.1", "SERVICES=dynamodb", "LOG_LEVEL=WARNING", "TMPDIR="+dir, "STATE_DIR="+dir)
+	program := filepath.Join(dir, "bus.py")
+	if err := os.WriteFile(program, busProgram, 0o600); err != nil {
+		return nil, err
+	}
+	e := &emulator{cmd: exec.Command(filepath.Join(filepath.Dir(os.Getenv(emulatorVariable)), "python3"), program), url: "http://" + address}
+	e.cmd.Env = append(os.Environ(), "GATEWAY_PORT="+port, "BIND_HOST=127.0.0.1", "SERVICES=dynamodb,events,sqs", "LOG_LEVEL=WARNING", "TMPDIR="+dir, "STATE_DIR="+dir)
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
@@ -68,11 +72,11 @@ func (e *emulator) stop() {
 	e.cmd.Wait()                                      //nolint:errcheck // it was killed
 }
 
-// client is DynamoDB for the test itself.
-func (e *emulator) client() *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{Region: fakeaws.Region, BaseEndpoint: &e.url, Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+// config leads the SDK to it, for the test itself.
+func (e *emulator) config() aws.Config {
+	return aws.Config{Region: fakeaws.Region, BaseEndpoint: &e.url, Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
-	})})
+	})}
 }
 
 // createTable makes the ledger's table as the stack does.

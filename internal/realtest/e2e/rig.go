@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +30,7 @@ const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
-- {level: Metadata, userGroups: ["kerf:sweep", "kerf:lifecycle", "kerf:catalog", "kerf:plan"]}
+- {level: Metadata, userGroups: ["kerf:sweep", "kerf:lifecycle", "kerf:catalog", "kerf:interruption", "kerf:consolidation", "kerf:plan"]}
 - level: Metadata
   users: ["system:kube-scheduler"]
   resources: [{group: "", resources: [pods/binding, pods/status]}]
@@ -42,14 +39,17 @@ rules:
 
 // Names of what the stack makes.
 const (
-	tableName = "kerf-real"
-	tickQueue = "kerf-real-ticks"
-	workQueue = "kerf-real-work"
-	deadQueue = "kerf-real-dead"
+	tableName   = "kerf-real"
+	tickQueue   = "kerf-real-ticks"
+	workQueue   = "kerf-real-work"
+	noticeQueue = "kerf-real-notices"
+	deadQueue   = "kerf-real-dead"
+	// deadNotices is where notices go that cannot be read.
+	deadNotices = "kerf-real-dead-notices"
 )
 
 // programs are the functions that are run, by the folder they are built from.
-var programs = []string{"sweep", "lifecycle", "catalog"}
+var programs = []string{"sweep", "lifecycle", "catalog", "interruption", "consolidation"}
 
 // catalogEvery is how often the stack's schedule asks for the catalogue, beginning at once.
 const catalogEvery = 5 * time.Minute
@@ -62,8 +62,13 @@ type Options struct {
 	Env []string
 	// Ticks is how often the sweep is asked to look; 0: by the minute tick alone.
 	Ticks time.Duration
+	// Consolidate is how often a pass of consolidation is asked for; 0: never. The stack's
+	// schedule does once a minute.
+	Consolidate time.Duration
 	// Twice delivers every message two times.
 	Twice bool
+	// Starts and Ends are how long containers take to become ready and to stop; 0: no time.
+	Starts, Ends time.Duration
 	// Memory is what machines have of what the table says; nil: that.
 	Memory func(instanceType string, table int64) int64
 	Log    func(format string, args ...any)
@@ -78,11 +83,13 @@ type Rig struct {
 	Machines  *machines.Machines
 	Dynamo    *dynamodb.Client
 	Webhook   *eksauth.Webhook
+	Bus       *Bus
 	// Dir has the logs: NAME.log of every function and of the control plane.
 	Dir string
 
 	o       Options
 	stack   *stack
+	table   *tally
 	stops   []func()
 	mu      sync.Mutex
 	failed  []error
@@ -200,9 +207,10 @@ func (r *Rig) startAWS(ctx context.Context) error {
 		EC2: f, SSM: params, IAM: &ec2fake.IAM{Now: time.Now, Roles: map[string]bool{nodeRole: true}, VisibleAfter: 1}, Queues: &fakeaws.Queues{},
 		EKS: eksOf(r.Cluster.Config.Host, ca), Invoke: r.invoke, Allowed: r.allowed,
 	}
-	ticks, work := r.stack.ticks, r.stack.work
+	ticks, work, notices := r.stack.ticks, r.stack.work, r.stack.notices
 	r.AWS.Queues.Add(fakeaws.Queue{Name: tickQueue, Visibility: ticks.visibility, Retention: ticks.retention, Twice: r.o.Twice},
-		fakeaws.Queue{Name: workQueue, Visibility: work.visibility, Retention: work.retention, MaxReceive: work.maxReceive, Dead: deadQueue, Twice: r.o.Twice}, fakeaws.Queue{Name: deadQueue})
+		fakeaws.Queue{Name: workQueue, Visibility: work.visibility, Retention: work.retention, MaxReceive: work.maxReceive, Dead: deadQueue, Twice: r.o.Twice}, fakeaws.Queue{Name: deadQueue},
+		fakeaws.Queue{Name: noticeQueue, Visibility: notices.visibility, Retention: notices.retention, MaxReceive: notices.maxReceive, Dead: deadNotices, Twice: r.o.Twice}, fakeaws.Queue{Name: deadNotices})
 	if err := r.AWS.Start(); err != nil {
 		return err
 	}
@@ -212,13 +220,20 @@ func (r *Rig) startAWS(ctx context.Context) error {
 		return err
 	}
 	r.onStop(e.stop)
-	r.Dynamo = e.client()
+	r.Dynamo = dynamodb.NewFromConfig(e.config())
 	if err := createTable(ctx, r.Dynamo, tableName); err != nil {
 		return err
 	}
-	r.AWS.Elsewhere = map[string]string{"DYNAMODB": e.url}
+	if r.table, err = startTally(e.url); err != nil {
+		return err
+	}
+	r.onStop(r.table.stop)
+	r.AWS.Elsewhere = map[string]string{"DYNAMODB": r.table.url}
+	if r.Bus, err = startBus(ctx, e, r.stack.rules); err != nil {
+		return err
+	}
 	r.Machines = &machines.Machines{Cluster: r.Cluster, Name: clusterName, Endpoint: r.Cluster.Config.Host, CA: ca, EC2: f, Region: fakeaws.Region,
-		JoinAfter: 2 * time.Second, ReadyAfter: time.Second, Memory: r.o.Memory}
+		JoinAfter: 2 * time.Second, ReadyAfter: time.Second, Memory: r.o.Memory, Starts: r.o.Starts, Ends: r.o.Ends}
 	return nil
 }
 
@@ -249,6 +264,9 @@ func (r *Rig) deploy() error {
 			"CLUSTER_NAME=" + clusterName, "KERF_TABLE=" + tableName, "KERF_TICK_QUEUE=" + r.AWS.URL(tickQueue), "KERF_WORK_QUEUE=" + r.AWS.URL(workQueue),
 			"KERF_CATALOG_FUNCTION=" + nameOf("catalog"),
 		}, r.o.Env)
+		if p == "interruption" {
+			env = append(env, "KERF_INTERRUPTION_QUEUE="+r.AWS.URL(noticeQueue), "KERF_INTERRUPTION_DEAD_LETTERS="+r.AWS.URL(deadNotices))
+		}
 		d := r.stack.functions[p]
 		err = r.Functions.Deploy(runtimeapi.Function{Name: nameOf(p), Binary: binary, Env: env, Timeout: d.timeout, MemoryMB: d.memoryMB, Concurrency: max(d.reserved, d.concurrency, 2), Log: log})
 		if err != nil {
@@ -269,10 +287,15 @@ func (r *Rig) run(ctx context.Context) error {
 		cancel()
 		return err
 	}
-	pump := r.Functions.Pump(ctx, r.AWS.Queues, func(m runtimeapi.Mapping, err error) { r.note(fmt.Errorf("%s: %w", m.Queue, err)) },
-		r.mapping(tickQueue, "sweep"), r.mapping(workQueue, "lifecycle"))
+	sources := []runtimeapi.Mapping{r.mapping(tickQueue, "sweep"), r.mapping(workQueue, "lifecycle")}
+	if r.Functions.Has(nameOf("interruption")) {
+		sources = append(sources, r.mapping(noticeQueue, "interruption"))
+	}
+	pump := r.Functions.Pump(ctx, r.AWS.Queues, func(m runtimeapi.Mapping, err error) { r.note(fmt.Errorf("%s: %w", m.Queue, err)) }, sources...)
 	var group sync.WaitGroup
 	group.Go(func() { r.schedule(ctx) })
+	group.Go(func() { r.Bus.bridge(ctx, r.AWS.Queues, r.note) })
+	group.Go(func() { r.Bus.watch(ctx, r.EC2, r.note) })
 	r.onStop(func() { cancel(); group.Wait(); pump(); wait() })
 	return nil
 }
@@ -309,12 +332,16 @@ func (r *Rig) schedule(ctx context.Context) {
 			r.note(err)
 		}
 	}
-	minute, refreshed := time.Time{}, time.Time{}
+	minute, refreshed, passed := time.Time{}, time.Time{}, time.Now()
 	for ctx.Err() == nil {
 		now := time.Now()
 		if now.Sub(refreshed) >= catalogEvery && r.Functions.Has(nameOf("catalog")) {
 			refreshed = now
 			r.invoke(nameOf("catalog"), []byte("{}"), true) //nolint:errcheck // it is there
+		}
+		if r.o.Consolidate > 0 && now.Sub(passed) >= r.o.Consolidate {
+			passed = now
+			r.invoke(nameOf("consolidation"), []byte("{}"), true) //nolint:errcheck // it is there
 		}
 		if start := now.Truncate(time.Minute); start.After(minute) {
 			minute = start
@@ -340,7 +367,8 @@ func (r *Rig) invoke(name string, payload []byte, event bool) (out []byte, faile
 	}
 	if event {
 		go func() {
-			if _, err := r.Functions.Invoke(context.Background(), name, payload); err != nil {
+			// Another pass is at work: Lambda tries again, or lets it be.
+			if _, err := r.Functions.Invoke(context.Background(), name, payload); err != nil && !errors.Is(err, runtimeapi.ErrThrottled) {
 				r.note(err)
 			}
 		}()
@@ -370,75 +398,4 @@ func (r *Rig) Failed() []error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.failed)
-}
-
-// Refused are the requests of functions that the API server refused for want of a
-// permission.
-func (r *Rig) Refused() ([]string, error) {
-	raw, err := os.ReadFile(r.auditLog())
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	s := bufio.NewScanner(bytes.NewReader(raw))
-	s.Buffer(nil, 4<<20)
-	for s.Scan() {
-		var e struct {
-			Verb, RequestURI string
-			User             struct{ Username string }
-			ResponseStatus   struct{ Code int }
-		}
-		if err := json.Unmarshal(s.Bytes(), &e); err != nil {
-			return nil, fmt.Errorf("read the audit log: %w", err)
-		}
-		if strings.HasPrefix(e.User.Username, "kerf-") && (e.ResponseStatus.Code == 401 || e.ResponseStatus.Code == 403) {
-			out = append(out, fmt.Sprintf("%s may not %s %s", e.User.Username, e.Verb, e.RequestURI))
-		}
-	}
-	return out, s.Err()
-}
-
-// LogOf are the last lines that a function wrote.
-func (r *Rig) LogOf(function string, lines int) string {
-	raw, err := os.ReadFile(filepath.Join(r.Dir, function+".log"))
-	if err != nil {
-		return err.Error()
-	}
-	all := strings.Split(strings.TrimSpace(string(raw)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}
-
-// Keep copies all logs to a folder.
-func (r *Rig) Keep(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	logs, err := filepath.Glob(filepath.Join(r.Dir, "*.log"))
-	if err != nil {
-		return err
-	}
-	more, err := filepath.Glob(filepath.Join(r.Dir, "cluster", "*.log"))
-	if err != nil {
-		return err
-	}
-	for _, from := range append(logs, more...) {
-		if err := copyFile(from, filepath.Join(dir, filepath.Base(from))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }

@@ -18,6 +18,8 @@ type stack struct {
 	functions map[string]deployment // by the name of their folder
 	ticks     queueOf
 	work      queueOf
+	notices   queueOf
+	rules     map[string]string // patterns of the events that go to notices, by name
 }
 
 // deployment is a function as it is deployed.
@@ -42,6 +44,8 @@ type resource struct {
 		Timeout, MemorySize, BatchSize, ReservedConcurrentExecutions int
 		ScalingConfig                                                struct{ MaximumConcurrency int }
 		FunctionName, Role, EventSourceArn                           any
+		EventPattern                                                 json.RawMessage
+		Targets                                                      []struct{ Arn any }
 		VisibilityTimeout, MessageRetentionPeriod                    int
 		RedrivePolicy                                                struct{ MaxReceiveCount int }
 		Policies                                                     []struct {
@@ -65,7 +69,7 @@ func readStack(file string) (*stack, error) {
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
-	s := &stack{functions: map[string]deployment{}}
+	s := &stack{functions: map[string]deployment{}, rules: map[string]string{}}
 	for id, r := range t.Resources {
 		switch r.Type {
 		case "AWS::Lambda::Function":
@@ -80,11 +84,18 @@ func readStack(file string) (*stack, error) {
 				s.ticks = q
 			} else if strings.HasPrefix(id, "KerfWork") {
 				s.work = q
+			} else if strings.HasPrefix(id, "KerfNotices") {
+				s.notices = q
 			}
+		case "AWS::Events::Rule":
+			if len(r.Properties.Targets) != 1 || !strings.HasPrefix(named(r.Properties.Targets[0].Arn), "KerfNotices") {
+				return nil, fmt.Errorf("read %s: rule %s goes elsewhere than to the notices alone", file, id)
+			}
+			s.rules[id] = string(r.Properties.EventPattern)
 		}
 	}
-	if len(s.functions) != len(programs) || s.ticks.visibility == 0 || s.work.visibility == 0 {
-		return nil, fmt.Errorf("read %s: functions %v, queues %+v and %+v: something is missing", file, s.functions, s.ticks, s.work)
+	if len(s.functions) != len(programs) || s.ticks.visibility == 0 || s.work.visibility == 0 || s.notices.visibility == 0 || len(s.rules) == 0 {
+		return nil, fmt.Errorf("read %s: functions %v, queues %+v, %+v and %+v, rules %v: something is missing", file, s.functions, s.ticks, s.work, s.notices, s.rules)
 	}
 	return s, nil
 }

@@ -17,13 +17,14 @@ func TestStack(t *testing.T) {
 		{"sweep", "ec2", "CreateFleet", true}, {"sweep", "ec2", "DescribeImages", false}, {"catalog", "ec2", "DescribeImages", true}, {"catalog", "ec2", "CreateFleet", false},
 		{"sweep", "lambda", "InvokeFunction", true}, {"lifecycle", "lambda", "InvokeFunction", false}, {"lifecycle", "sqs", "SendMessageBatch", true},
 		{"lifecycle", "iam", "CreateInstanceProfile", false}, {"plan", "ec2", "CreateFleet", false},
+		{"interruption", "sqs", "ChangeMessageVisibility", true}, {"interruption", "ec2", "TerminateInstances", false}, {"consolidation", "ec2", "CreateFleet", true},
 	} {
 		if got := s.may(tt.function, tt.service, tt.action); got != tt.want {
 			t.Errorf("%s may %s:%s: %t", tt.function, tt.service, tt.action, got)
 		}
 	}
 	for name, d := range s.functions {
-		if d.timeout == 0 || d.memoryMB == 0 || (name != "catalog") != (d.batch > 0 && d.concurrency > 0) {
+		if d.timeout == 0 || d.memoryMB == 0 || (name != "catalog" && name != "consolidation") != (d.batch > 0 && d.concurrency > 0) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}

@@ -32,6 +32,9 @@ type Machines struct {
 	// JoinAfter is how long a running machine takes to register its Node, ReadyAfter how
 	// long the Node then takes to become ready.
 	JoinAfter, ReadyAfter time.Duration
+	// Starts is how long containers take to become ready, once their pod has a node, and Ends
+	// how long to stop, at most their pod's grace period. Both to the second.
+	Starts, Ends time.Duration
 	// Never says which machines do not join; nil: all do.
 	Never func(i ec2fake.Instance) bool
 	// Memory is what a machine has, of what the table says of its type, in bytes; nil: that.
@@ -368,11 +371,28 @@ func (m *Machines) pods(ctx context.Context) {
 	}
 	for k := range list.Items {
 		p := &list.Items[k]
-		if !m.alive(p.Spec.NodeName) {
+		if !m.alive(p.Spec.NodeName) || time.Now().Before(m.due(p)) {
 			continue
 		}
 		if err := m.Cluster.PlayPod(ctx, p); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !errors.Is(err, context.Canceled) {
 			m.fail(p.Namespace+"/"+p.Name, err)
 		}
 	}
+}
+
+// due is when the containers of a pod have started, or have stopped.
+func (m *Machines) due(p *corev1.Pod) time.Time {
+	if p.DeletionTimestamp != nil {
+		grace := time.Duration(0)
+		if p.DeletionGracePeriodSeconds != nil {
+			grace = time.Duration(*p.DeletionGracePeriodSeconds) * time.Second
+		}
+		return p.DeletionTimestamp.Add(min(m.Ends, grace) - grace)
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Add(m.Starts)
+		}
+	}
+	return time.Time{}
 }

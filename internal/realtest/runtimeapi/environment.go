@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,7 +31,6 @@ type environment struct {
 	events  chan invocation
 	results chan result
 
-	counter       int
 	init, initCPU time.Duration
 }
 
@@ -95,11 +95,13 @@ func start(ctx context.Context, fn *Function, dir string) (*environment, error) 
 	}
 }
 
+// requests counts invocations: no two have the same id, in whichever environment they run.
+var requests atomic.Int64
+
 // run gives the process an event and waits for its answer. When ctx ends, or the time of
 // the function is over, the environment is of no use any more.
 func (e *environment) run(ctx context.Context, payload []byte) ([]byte, error) {
-	e.counter++
-	inv := invocation{id: fmt.Sprintf("%08d-0000-4000-8000-000000000000", e.counter), payload: payload, deadline: time.Now().Add(e.fn.Timeout)}
+	inv := invocation{id: fmt.Sprintf("%08d-0000-4000-8000-000000000000", requests.Add(1)), payload: payload, deadline: time.Now().Add(e.fn.Timeout)}
 	timer := time.NewTimer(e.fn.Timeout)
 	defer timer.Stop()
 	give := e.events
