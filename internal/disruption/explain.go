@@ -68,10 +68,9 @@ func (r *greedy) nowhere(p *snapshot.Pod, c, from int, moved map[string]bool) (s
 	g := r.g
 	var full, rules, zone, apart, closed int
 	for k := range g.p.Nodes {
-		own := g.x.byName[g.p.Nodes[k].Name]
 		switch {
 		case k == from || moved[g.p.Nodes[k].Name]:
-		case own != nil && (!own.initialized || own.idle == plan.ConsolidateAfterWaits):
+		case g.x.shut(g.p.Nodes[k].Name):
 			closed++
 		case !g.p.Classes[c].Nodes.Has(k):
 			rules++

@@ -217,6 +217,13 @@ func (x *search) settled(name string) bool {
 	return slices.ContainsFunc(x.s.Nodes, func(n snapshot.Node) bool { return n.Name == name })
 }
 
+// shut reports whether a node takes no pods of others for now: it cannot be counted on yet, or
+// pods came or went just now.
+func (x *search) shut(name string) bool {
+	own := x.byName[name]
+	return !x.settled(name) || own != nil && own.idle == plan.ConsolidateAfterWaits
+}
+
 func poolReason(p *plan.Plan, pool string) string {
 	for i := range p.Verdicts {
 		if v := &p.Verdicts[i]; v.Object == "nodepool/"+pool {

@@ -62,8 +62,11 @@ func (x *search) holds(g *ground, r *removal, where map[string]string, p *plan.P
 			continue
 		}
 		k, there := g.at[to]
-		if n := x.byName[to]; !there || n != nil && !n.initialized {
+		switch {
+		case !there:
 			return "pod " + ref + " would need a new node"
+		case !x.settled(to):
+			return "pod " + ref + " would need node " + to + ", which is not initialized yet"
 		}
 		h.to = k
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -122,7 +121,7 @@ func (x *search) empty(g *ground, victims []*node, closed map[string]bool, looke
 	for k := range g.p.Nodes {
 		r.order[k] = k
 		own := x.byName[g.p.Nodes[k].Name]
-		r.closed[k] = closed[g.p.Nodes[k].Name] || own != nil && (!own.initialized || own.idle == plan.ConsolidateAfterWaits)
+		r.closed[k] = closed[g.p.Nodes[k].Name] || x.shut(g.p.Nodes[k].Name)
 		if own == nil || own.price == 0 {
 			value[k] = 1e18 // it costs nothing, or nobody may take it away
 			continue
