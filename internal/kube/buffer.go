@@ -83,7 +83,7 @@ func (s *capacityBufferSpec) check() *fieldError {
 
 // addPodTemplate keeps a PodTemplate: capacity buffers refer to it.
 func (r *reader) addPodTemplate(t *corev1.PodTemplate, o object) *fieldError {
-	if err := checkNegative(&t.Template.Spec, "template.spec"); err != nil {
+	if err := checkSpec(&t.Template.Spec, "template.spec"); err != nil {
 		return err
 	}
 	r.snap.PodTemplates = append(r.snap.PodTemplates, snapshot.PodTemplateObject{

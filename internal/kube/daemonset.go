@@ -8,7 +8,7 @@ import (
 )
 
 func (r *reader) addDaemonSet(d *appsv1.DaemonSet, o object) *fieldError {
-	if err := checkNegative(&d.Spec.Template.Spec, templateSpec); err != nil {
+	if err := checkSpec(&d.Spec.Template.Spec, templateSpec); err != nil {
 		return err
 	}
 	r.snap.DaemonSets = append(r.snap.DaemonSets, snapshot.DaemonSet{

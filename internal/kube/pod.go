@@ -14,7 +14,7 @@ import (
 // admission and is taken as it is; a manifest gets its defaults at the end, when
 // the LimitRanges and classes of all files are known.
 func (r *reader) addPod(p *corev1.Pod, o object) *fieldError {
-	if err := checkNegative(&p.Spec, "spec"); err != nil {
+	if err := checkSpec(&p.Spec, "spec"); err != nil {
 		return err
 	}
 	pod := Pod(p)
@@ -207,8 +207,22 @@ func sidecar(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// checkNegative refuses requests below zero, as the API server does.
-func checkNegative(s *corev1.PodSpec, field string) *fieldError {
+// checkSpec refuses requests below zero and containers of one name, as the API
+// server does.
+func checkSpec(s *corev1.PodSpec, field string) *fieldError {
+	seen := map[string]string{}
+	for _, part := range []struct {
+		name string
+		list []corev1.Container
+	}{{"initContainers", s.InitContainers}, {"containers", s.Containers}} {
+		for i := range part.list {
+			at, name := fmt.Sprintf("%s.%s[%d]", field, part.name, i), part.list[i].Name
+			if first, ok := seen[name]; ok && name != "" {
+				return refusedf(at+".name", "%q is also the name of %s", name, first)
+			}
+			seen[name] = at
+		}
+	}
 	each := func(list []corev1.Container, name string) *fieldError {
 		for i := range list {
 			at := fmt.Sprintf("%s.%s[%d].resources", field, name, i)

@@ -28,7 +28,7 @@ func (r *reader) addWorkload(o object, in workload) *fieldError {
 	if in.first < 0 {
 		return refusedf("spec.ordinals.start", "%d is negative", in.first)
 	}
-	if err := checkNegative(&in.template.Spec, templateSpec); err != nil {
+	if err := checkSpec(&in.template.Spec, templateSpec); err != nil {
 		return err
 	}
 	w := snapshot.Workload{
