@@ -193,6 +193,8 @@ func (w *World) describeShort(x *explainTable, pool, class int, k *candidate, s 
 			plan.Rounded(s.resource, s.need), s.resource, mostType, amount(s.resource, most), after)
 	}
 	switch {
+	case most <= 0 && s.have <= 0 && after != "":
+		return fmt.Sprintf("needs %s; no allowed type has any left%s", need, after) + w.greedy(x.t.daemons.groups[x.t.daemons.of[k.typ]].daemons, s.resource)
 	case most <= 0 && s.have <= 0:
 		return "needs " + need + "; no allowed type has any" + w.keptOut(x, pool, class, k)
 	case most >= s.need:
@@ -201,6 +203,21 @@ func (w *World) describeShort(x *explainTable, pool, class int, k *candidate, s 
 	}
 	return fmt.Sprintf("needs %s; the largest allowed type %s gives %s%s: %s short%s%s",
 		need, mostType, amount(s.resource, most), after, amount(s.resource, s.need-most), x.t.u.turnedOut(mostType, s.resource), w.keptOut(x, pool, class, k))
+}
+
+// greedy names the DaemonSet, of those given, that takes most of a resource.
+func (w *World) greedy(daemons []int32, resource string) string {
+	best := int32(-1)
+	for _, d := range daemons {
+		if best < 0 || w.daemons[d].requests.Get(resource) > w.daemons[best].requests.Get(resource) {
+			best = d
+		}
+	}
+	if best < 0 {
+		return ""
+	}
+	d := &w.daemons[best]
+	return fmt.Sprintf(": DaemonSet %s/%s takes %s", d.namespace, d.name, amount(resource, d.requests.Get(resource)))
 }
 
 // most finds the allowed type that gives most of a resource.
