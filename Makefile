@@ -122,6 +122,16 @@ e2e: check-go kube-binaries $(MINISTACK)/bin/ministack ## the built functions on
 	  KERF_KUBERNETES=$(KUBE_DIR) KERF_EMULATOR=$(MINISTACK)/bin/ministack KERF_E2E_BUILD=$(CURDIR)/$(BUILD)/e2e KERF_E2E_LOGS=$(CURDIR)/$(BUILD)/e2e/logs \
 	  $(GO) test -tags e2e -count=1 -timeout 30m -v ./e2e $(ARGS)
 
+# The template is what make synth writes for a cluster prod (make test-infra keeps it so); with TEMPLATE it is
+# one of yours, with the assets that the CDK put beside it.
+.PHONY: local
+local: check-go kube-binaries $(MINISTACK)/bin/ministack ## the whole stack on this machine, told as a story (ten minutes); KEEP=1 leaves it up to play with: make local [KEEP=1 PORT=4566 TEMPLATE=file]
+	@$(MAKE) build BUILD=$(BUILD)/local ARCH=$$($(GO) env GOHOSTARCH)
+	@cd internal/realtest && $(GO) vet -tags local,keep ./local && \
+	  KERF_KUBERNETES=$(KUBE_DIR) KERF_EMULATOR=$(MINISTACK)/bin/ministack KERF_LOCAL_BUILD=$(CURDIR)/$(BUILD)/local KERF_LOCAL_DIR=$(CURDIR)/$(BUILD)/local/state \
+	  KERF_LOCAL_TEMPLATE=$(abspath $(or $(TEMPLATE),infra/autoscaler/testdata/template.json)) KERF_LOCAL_PORT=$(or $(PORT),4566) \
+	  $(GO) test -tags $(if $(KEEP),'local keep' -timeout 0 -run TestKeep,local -timeout 40m) -count=1 -v ./local
+
 .PHONY: test-infra
 test-infra: check-go check-node ## the assertions on the stack's template
 	cd infra && $(GO) vet ./... && $(GO) test ./...
@@ -236,12 +246,6 @@ logs: check-cluster ## what a deployed function said lately: make logs CLUSTER=n
 .PHONY: invoke
 invoke: ## call a deployed function: make invoke CLUSTER=name [FN=plan] EVENT=events/plan/text.json (AWS CLI needed)
 	@scripts/cdk/invoke.sh '$(CLUSTER)' '$(or $(FN),plan)' '$(EVENT)'
-
-##@ Not built yet
-
-.PHONY: local
-local: ## not built yet: the functions on emulators on this machine
-	@echo "not built yet: local, the deployed functions on emulators on this machine" >&2; exit 1
 
 ##@ Housekeeping
 

@@ -132,3 +132,35 @@ func (s *Stack) whyNot(ctx context.Context, stacks *cloudformation.Client) error
 	}
 	return errors.Join(all...)
 }
+
+// Remove deletes the stack, as cdk destroy does.
+func (s *Stack) Remove(ctx context.Context) error {
+	stacks := cloudformation.NewFromConfig(s.emulator.config())
+	list, err := stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(s.StackName())})
+	if err != nil {
+		return err
+	}
+	id := list.Stacks[0].StackId // a stack that is gone is found by its id alone
+	if _, err := stacks.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: id}); err != nil {
+		return fmt.Errorf("delete stack %s: %w", s.StackName(), err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
+	defer cancel()
+	for {
+		list, err := stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: id})
+		if err != nil {
+			return err
+		}
+		switch status := list.Stacks[0].StackStatus; status {
+		case cfntypes.StackStatusDeleteComplete:
+			return nil
+		case cfntypes.StackStatusDeleteFailed:
+			return errors.Join(fmt.Errorf("stack %s is %s: %s", s.StackName(), status, aws.ToString(list.Stacks[0].StackStatusReason)), s.whyNot(ctx, stacks))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("stack %s: %w", s.StackName(), ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

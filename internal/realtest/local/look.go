@@ -98,10 +98,10 @@ func (s *Stack) summaries(ctx context.Context, function string, since time.Time)
 	return out, nil
 }
 
-// sum adds up a metric of one name since a time, over all its dimensions, by function.
-func (s *Stack) sum(ctx context.Context, namespace, metric, dimension, value string, since time.Time) (float64, error) {
+// sum adds up a metric in a span of whole minutes.
+func (s *Stack) sum(ctx context.Context, namespace, metric, dimension, value string, from, to time.Time) (float64, error) {
 	out, err := cloudwatch.NewFromConfig(s.emulator.config()).GetMetricStatistics(ctx, &cloudwatch.GetMetricStatisticsInput{
-		Namespace: &namespace, MetricName: &metric, Dimensions: []cwtypes.Dimension{{Name: &dimension, Value: &value}}, StartTime: aws.Time(since), EndTime: aws.Time(time.Now().Add(time.Minute)),
+		Namespace: &namespace, MetricName: &metric, Dimensions: []cwtypes.Dimension{{Name: &dimension, Value: &value}}, StartTime: &from, EndTime: &to,
 		Period: aws.Int32(60), Statistics: []cwtypes.Statistic{cwtypes.StatisticSum},
 	})
 	if err != nil {

@@ -80,9 +80,6 @@ func (s *story) keepLogs() {
 
 // TestStory is what the stack is for, from its deployment to its end.
 func TestStory(t *testing.T) {
-	if *keep {
-		t.Skip("the stack is to stay up")
-	}
 	s := up(context.Background(), t, 0)
 	s.deploy()
 	s.launch()
@@ -90,8 +87,8 @@ func TestStory(t *testing.T) {
 	s.interruption()
 	s.consolidation()
 	s.idle()
-	s.remove()
 	s.clean()
+	s.remove()
 }
 
 func (s *story) deploy() {
@@ -131,6 +128,7 @@ func (s *story) read(file string) string {
 const (
 	webPods = 12
 	allPods = webPods + 2
+	fewPods = webPods/2 + 1
 )
 
 func (s *story) launch() {
@@ -143,7 +141,7 @@ func (s *story) launch() {
 	took = s.until(func() error { _, err := s.running(s.ctx, "shop", allPods); return err })
 	s.say("All %d pods run after %v.", allPods, took)
 	s.tellNodes()
-	s.tellLast("sweep", "Launched")
+	s.tell("sweep", time.Time{}, some("Launched"), "outcome", "PendingPods", "Launched", "fleetCalls", "passSeconds", "planId")
 }
 
 func (s *story) tellNodes() {
@@ -152,17 +150,39 @@ func (s *story) tellNodes() {
 	s.say("%s", table)
 }
 
-// tellLast shows the last line of a function that says something of a key.
-func (s *story) tellLast(function, key string) {
-	list, err := s.summaries(s.ctx, function, time.Time{})
+// tell shows what a function said of the invocations since a time that which picks.
+func (s *story) tell(function string, since time.Time, which func(line map[string]any) bool, keys ...string) {
+	s.t.Helper()
+	list, err := s.summaries(s.ctx, function, since)
 	s.must(err)
-	for _, one := range slices.Backward(list) {
-		if strings.Contains(one.line, `"`+key+`":`) && !strings.Contains(one.line, `"`+key+`":0`) {
-			s.say("%s says: %s", function, one.line)
-			return
+	n := 0
+	for _, one := range list {
+		var line map[string]any
+		s.must(json.Unmarshal([]byte(one.line), &line))
+		if !which(line) {
+			continue
 		}
+		n++
+		text := one.Timestamp.Format(time.TimeOnly) + " " + function + ":"
+		for _, k := range keys {
+			if v, ok := line[k]; ok {
+				raw, err := json.Marshal(v)
+				s.must(err)
+				text += " " + k + "=" + string(raw)
+			}
+		}
+		s.say("%s", text)
 	}
-	s.t.Errorf("no line of %s says something of %s", function, key)
+	if n == 0 {
+		s.t.Errorf("%s has said nothing of what was looked for", function)
+	}
+}
+
+// some says that a line has a number that is not zero.
+func some(keys ...string) func(map[string]any) bool {
+	return func(line map[string]any) bool {
+		return slices.ContainsFunc(keys, func(k string) bool { n, _ := line[k].(float64); return n > 0 })
+	}
 }
 
 func (s *story) dryRun() {
@@ -233,7 +253,7 @@ func (s *story) interruption() {
 	if moved > Notice {
 		s.t.Errorf("the pods were away after %v only", moved)
 	}
-	s.tellLast("interruption", "messages")
+	s.tellNotice(victim.ID)
 	s.until(func() error {
 		if slices.ContainsFunc(s.living(), func(i ec2fake.Instance) bool { return i.ID == victim.ID }) {
 			return errors.New("the instance lives")
@@ -244,37 +264,53 @@ func (s *story) interruption() {
 	s.tellNodes()
 }
 
+// tellNotice shows what function interruption made of the event.
+func (s *story) tellNotice(instance string) {
+	lines, err := s.logs(s.ctx, "interruption")
+	s.must(err)
+	for _, l := range lines {
+		var one struct {
+			Notice map[string]any
+		}
+		if json.Unmarshal([]byte(l), &one) == nil && one.Notice["instance"] == instance && one.Notice["outcome"] == "Handled" {
+			raw, err := json.Marshal(one.Notice)
+			s.must(err)
+			s.say("interruption: %s", raw)
+			return
+		}
+	}
+	s.t.Errorf("interruption does not say what became of %s", instance)
+}
+
 func (s *story) consolidation() {
 	s.chapter("A consolidation: schedule, function")
-	before, nodes := s.cost(), len(s.living())
-	scale, err := s.Cluster.Clientset.AppsV1().Deployments("shop").GetScale(s.ctx, "web", metav1.GetOptions{})
-	s.must(err)
-	scale.Spec.Replicas = 3
-	_, err = s.Cluster.Clientset.AppsV1().Deployments("shop").UpdateScale(s.ctx, "web", scale, metav1.UpdateOptions{})
-	s.must(err)
-	s.until(func() error { _, err := s.running(s.ctx, "shop", 5); return err })
-	s.say("Deployment web goes from %d pods to 3. The plan function, asked what could be cheaper:", webPods)
+	before, nodes, began := s.cost(), len(s.living()), time.Now()
+	deployments := s.Cluster.Clientset.AppsV1().Deployments("shop")
+	for name, replicas := range map[string]int32{"web": webPods / 2, "db": 1} {
+		scale, err := deployments.GetScale(s.ctx, name, metav1.GetOptions{})
+		s.must(err)
+		scale.Spec.Replicas = replicas
+		_, err = deployments.UpdateScale(s.ctx, name, scale, metav1.UpdateOptions{})
+		s.must(err)
+	}
+	s.until(func() error { _, err := s.running(s.ctx, "shop", fewPods); return err })
+	s.say("Deployment web goes from %d pods to %d, and db from 2 to 1. The plan function, asked what could be cheaper:", webPods, webPods/2)
 	raw, err := s.Invoke(s.ctx, "plan", map[string]any{"mode": "plan", "format": "text", "consolidate": true})
 	s.must(err)
 	var answer struct{ Text string }
 	s.must(json.Unmarshal(raw, &answer))
 	s.say("%s", strings.TrimSpace(answer.Text))
 	took := s.until(func() error {
-		if now := s.cost(); now*10 > before*7 {
+		if now := s.cost(); now*10 > before*6 {
 			return fmt.Errorf("the nodes cost %s, of %s", dollars(now), dollars(before))
 		}
-		_, err := s.running(s.ctx, "shop", 5)
+		_, err := s.running(s.ctx, "shop", fewPods)
 		return err
 	})
 	s.say("After %v the nodes cost %s instead of %s; %d instead of %d of them.", took, dollars(s.cost()), dollars(before), len(s.living()), nodes)
 	s.tellNodes()
-	s.tellLast("consolidation", "removedNodes")
+	s.tell("consolidation", began, some("proposed", "begun", "removed"), "outcome", "moves", "proposed", "begun", "removed", "PricePerHour", "PriceReachable", "PriceFloor")
 }
-
-func (s *story) remove() {}
-
-// idle is what the stack does while nothing happens.
-func (s *story) idle() {}
 
 // clean reports what should not have happened.
 func (s *story) clean() {

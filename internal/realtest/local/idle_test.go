@@ -1,0 +1,120 @@
+//go:build local
+
+package local
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"kerf.sh/kerf/internal/idle"
+)
+
+// quiet is how long nothing happens.
+const quiet = 5 * time.Minute
+
+// idle counts what the functions do while nothing happens, and holds it against what
+// docs/cost.md is made of.
+func (s *story) idle() {
+	s.chapter(fmt.Sprintf("Nothing happens, for %v: what the functions do, beside what docs/cost.md counts with", quiet))
+	time.Sleep(45 * time.Second) // what is still on its way
+	from := time.Now().Truncate(time.Minute).Add(time.Minute)
+	to := from.Add(quiet)
+	time.Sleep(time.Until(to.Add(10 * time.Second)))
+	measured, err := idle.Measured()
+	s.must(err)
+	world := measured[0]
+	here := idle.Hour{Functions: map[string]idle.Function{}, ReadUnits: world.ReadUnits, WriteUnits: world.WriteUnits}
+	hour := int(time.Hour / quiet)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%-36s%14s%14s\n", "in an hour", "here", "docs/cost.md")
+	row := func(what string, got, want, most int) {
+		fmt.Fprintf(&text, "%-36s%14d%14d\n", what, got, want)
+		if diff := got - want; diff > most || -diff > most {
+			s.t.Errorf("%s: %d in an hour, and docs/cost.md counts with %d", what, got, want)
+		}
+	}
+	for _, name := range sorted(count(world.Functions)) {
+		n, err := s.sum(s.ctx, "AWS/Lambda", "Invocations", "FunctionName", s.function(name), from, to)
+		s.must(err)
+		calls, err := s.calls(name, from, to)
+		s.must(err)
+		f, w := idle.Function{Invocations: int(n) * hour, Calls: map[string]int{}}, world.Functions[name]
+		row(name+": invocations", f.Invocations, w.Invocations, hour)
+		for _, service := range []string{"table", "ec2", "sqs"} {
+			got, want := 0, 0
+			for op, n := range w.Calls {
+				if strings.HasPrefix(op, service+".") {
+					want += n
+				}
+			}
+			for op, n := range calls {
+				if of, _, _ := strings.Cut(op, "."); of == service || service == "table" && of == "dynamodb" {
+					got += n * hour
+				}
+			}
+			f.Calls[service+".all"] = got
+			// In five minutes a request that comes once more or less makes twelve an hour.
+			row(name+": requests to "+service, got, want, max(2*hour, want/4))
+		}
+		for op, n := range w.Calls {
+			if strings.HasPrefix(op, "kube.") {
+				f.Calls[op] = n
+			}
+		}
+		here.Functions[name] = f
+	}
+	s.say("%s", strings.TrimRight(text.String(), "\n"))
+	got, want := idle.Of(&here, 0, 0), idle.Of(&world, 0, 0)
+	s.say("A month of that: $%.2f for compute, queues, schedules and table; docs/cost.md says $%.2f.", got.Core(), want.Core())
+	if math.Abs(got.Core()-want.Core()) > want.Core()/8 {
+		s.t.Errorf("$%.2f a month, and docs/cost.md says $%.2f", got.Core(), want.Core())
+	}
+	metrics, err := s.metrics(s.ctx, "Kerf")
+	s.must(err)
+	s.say("CloudWatch has %d metrics of Kerf's, after all of the above: %s.", len(metrics), strings.Join(metrics, ", "))
+	if len(metrics) >= 10 || len(metrics) == 0 {
+		s.t.Errorf("%d metrics, want fewer than ten", len(metrics))
+	}
+	if wait := s.waiting(); len(wait) > 0 {
+		s.t.Errorf("pods wait: %v", wait)
+	}
+}
+
+func count[V any](m map[string]V) map[string]int {
+	out := map[string]int{}
+	for k := range m {
+		out[k]++
+	}
+	return out
+}
+
+// calls are the requests of a function in a span of time, by service and operation.
+func (s *story) calls(function string, from, to time.Time) (map[string]int, error) {
+	list, err := s.summaries(s.ctx, function, from)
+	out := map[string]int{}
+	for _, one := range list {
+		if one.Timestamp.Before(to) {
+			for op, c := range one.Calls {
+				out[op] += c.N
+			}
+		}
+	}
+	return out, err
+}
+
+// waiting are the pods without a node.
+func (s *story) waiting() (out []string) {
+	pods, err := s.running(s.ctx, "shop", fewPods)
+	for _, p := range pods {
+		if p.Spec.NodeName == "" {
+			out = append(out, p.Name)
+		}
+	}
+	if err != nil {
+		out = append(out, err.Error())
+	}
+	return slices.Compact(out)
+}
