@@ -119,6 +119,9 @@ func (h *Consolidation) pass(ctx context.Context, lease *lifecycle.Lease, rep *C
 		rep.Outcome, rep.Detail = "Incomplete", "nothing goes on an incomplete reading: "+strings.Join(w.snap.Incomplete, "; ")
 		return nil
 	}
+	if !h.DryRun {
+		rep.warn(h.Sweep.deleted(ctx, w))
+	}
 	commands, err := h.Sweep.Memory.Commands(ctx)
 	if err != nil {
 		return err

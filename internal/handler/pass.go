@@ -37,6 +37,7 @@ func (h *Sweep) pass(ctx context.Context, lease *lifecycle.Lease, was hopeless, 
 		rep.Outcome, rep.Detail = "Incomplete", "nothing is done on an incomplete reading: "+strings.Join(w.snap.Incomplete, "; ")
 		return false, nil
 	}
+	rep.warn(h.deleted(ctx, w))
 	p := provision.Plan(w.snap, w.facts.Catalog, provision.Options{})
 	rep.PlanID = p.ID
 	rep.Placed, rep.Unschedulable = p.Summary.Placed, p.Summary.Unschedulable
@@ -81,7 +82,7 @@ func (h *Sweep) read(ctx context.Context, rep *SweepReport) (*reading, error) {
 	if w.known, err = h.Memory.Remember(ctx); err != nil {
 		return nil, err
 	}
-	if w.known.Records, err = h.dropStale(ctx, w.known.Records); err != nil {
+	if w.known.Records, err = h.dropStale(ctx, s, w.known.Records); err != nil {
 		return nil, err
 	}
 	if w.facts, err = LoadFacts(ctx, h.Memory, h.Region, now, h.Facts); err != nil {
@@ -134,19 +135,44 @@ func plausible(s *snapshot.Snapshot, records []lifecycle.Record) []string {
 
 // dropStale cancels intents of passes that ended before they could ask for anything: only
 // the holder of the lease launches, and that is not theirs any more. Their pods are planned
-// anew at once.
-func (h *Sweep) dropStale(ctx context.Context, records []lifecycle.Record) ([]lifecycle.Record, error) {
+// anew at once, and nothing waits for a NodeClaim that was made for one of them: it goes,
+// also if its record had not come to know of it.
+func (h *Sweep) dropStale(ctx context.Context, s *snapshot.Snapshot, records []lifecycle.Record) ([]lifecycle.Record, error) {
 	var kept []lifecycle.Record
 	for _, r := range records {
 		if r.Phase != lifecycle.Intended || r.Attempt != "" {
 			kept = append(kept, r)
 			continue
 		}
+		made := slices.IndexFunc(s.NodeClaims, func(c snapshot.NodeClaim) bool { return c.Name == r.Claim && c.ProviderID == "" })
+		if made >= 0 && r.UID == "" {
+			r.UID = s.NodeClaims[made].UID
+		}
 		if err := h.Executor.Cancel(ctx, r, "the pass that wanted it ended before it asked for an instance"); err != nil {
 			return nil, err
 		}
+		if made >= 0 && s.NodeClaims[made].UID == r.UID {
+			s.NodeClaims = slices.Delete(s.NodeClaims, made, made+1)
+		}
 	}
 	return kept, nil
+}
+
+// deleted has nodes looked after whose NodeClaims somebody has deleted. Nothing tells of that:
+// whoever reads all NodeClaims sees it, and housekeeping once a minute.
+func (h *Sweep) deleted(ctx context.Context, w *reading) error {
+	used := map[string]bool{}
+	for i := range w.known.Records {
+		// One that EC2 takes only counts as deleted, and is looked after.
+		if r := &w.known.Records[i]; r.UID != "" && r.Phase == lifecycle.Initialized && r.Doomed == nil {
+			used[r.UID] = true
+		}
+	}
+	gone := func(c snapshot.NodeClaim) bool { return used[c.UID] && !c.Deleting.IsZero() }
+	if h.Executor.Begun == nil || !slices.ContainsFunc(w.snap.NodeClaims, gone) {
+		return nil
+	}
+	return h.Executor.Begun(ctx)
 }
 
 // commit writes down and launches what the plan wants, and returns what the launches are
