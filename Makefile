@@ -120,7 +120,7 @@ e2e: check-go kube-binaries $(MINISTACK)/bin/ministack ## the built functions on
 	@$(MAKE) build BUILD=$(BUILD)/e2e ARCH=$$($(GO) env GOHOSTARCH)
 	cd internal/realtest && $(GO) vet -tags e2e ./e2e && \
 	  KERF_KUBERNETES=$(KUBE_DIR) KERF_EMULATOR=$(MINISTACK)/bin/ministack KERF_E2E_BUILD=$(CURDIR)/$(BUILD)/e2e KERF_E2E_LOGS=$(CURDIR)/$(BUILD)/e2e/logs \
-	  $(GO) test -tags e2e -count=1 -timeout 30m -v ./e2e $(ARGS)
+	  $(GO) test -tags e2e -count=1 -timeout 60m -v ./e2e $(ARGS)
 
 # The template is what make synth writes for a cluster prod (make test-infra keeps it so); with TEMPLATE it is
 # one of yours, with the assets that the CDK put beside it.
