@@ -1,16 +1,15 @@
+//go:build ignore
+
 package sim
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
 
 	"kerf.sh/kerf/internal/cloud/ec2fake"
-	"kerf.sh/kerf/internal/config"
 	"kerf.sh/kerf/internal/handler"
-	"kerf.sh/kerf/internal/lifecycle"
+	"kerf.sh/kerf/internal/sim/daypage"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -60,15 +59,15 @@ func flat(n float64) []point { return []point{{4, n}, {28, n}} }
 // dayLoads are the workloads of the day: at noon they ask for five times as much as at night.
 // Nothing grows between 12:15 and 14:00.
 var dayLoads = []dayLoad{
-	{name: "storefront", cpu: 1000, mem: 2048, curve: working(5, 38), noise: 0.03, zones: true, budget: "10%"},
-	{name: "api", cpu: 1900, mem: 3584, curve: working(4, 24), noise: 0.03, zones: true, budget: "10%"},
-	{name: "search", cpu: 3400, mem: 13_312, curve: working(2, 8), budget: "1", grace: 60},
-	{name: "checkout", cpu: 950, mem: 1920, curve: working(3, 12), capacity: "on-demand", budget: "1", grace: 60},
+	{name: "storefront", cpu: 900, mem: 1792, curve: working(5, 32), noise: 0.03, zones: true, budget: "15%"},
+	{name: "api", cpu: 1850, mem: 3328, curve: working(3, 16), noise: 0.03, zones: true, budget: "15%"},
+	{name: "search", cpu: 3400, mem: 13_312, curve: working(2, 6), budget: "1", grace: 60},
+	{name: "checkout", cpu: 900, mem: 1792, curve: working(3, 10), capacity: "on-demand", budget: "25%", grace: 60},
 	{name: "cache", cpu: 1800, mem: 12_288, curve: flat(3), capacity: "on-demand", apart: true, budget: "1"},
-	{name: "workers", cpu: 1900, mem: 3072, noise: 0.03, capacity: "spot",
-		curve: []point{{4, 2}, {8, 3}, {11, 9}, {14.2, 9}, {16, 11}, {19, 18}, {20.5, 19}, {22, 11}, {24, 3}, {28, 2}}},
+	{name: "workers", cpu: 1850, mem: 3072, noise: 0.03, capacity: "spot",
+		curve: []point{{4, 2}, {8, 3}, {11, 7}, {14.2, 7}, {16, 8}, {19, 13}, {20.5, 14}, {22, 8}, {24, 3}, {28, 2}}},
 	{name: "reports", cpu: 3600, mem: 6656, capacity: "spot", hold: "true",
-		curve: []point{{4, 0}, {24.99, 0}, {25, 12}, {26.4, 12}, {26.41, 5}, {27, 5}, {27.01, 0}, {28, 0}}},
+		curve: []point{{4, 0}, {24.99, 0}, {25, 8}, {26.4, 8}, {26.41, 3}, {27, 3}, {27.01, 0}, {28, 0}}},
 }
 
 // wants is how many replicas a workload wants at an hour of the day.
@@ -92,46 +91,41 @@ var dayTypes = func() (out []string) {
 }()
 
 // dayProfile is a world in which nothing goes wrong by chance: what does is in the script.
-func dayProfile() *Profile {
+// never: NodePools say consolidateAfter: Never.
+func dayProfile(never bool) *Profile {
+	after := "2m"
+	if never {
+		after = "Never"
+	}
 	return &Profile{
-		Trouble: dayLength, Free: 1000, VisibleAfter: 3 * time.Second, RunningAfter: 12 * time.Second, Types: dayTypes, Daemons: 2, SpotToSpot: true,
-		Pools: []Pool{{Name: "general", CapacityType: []string{"on-demand", "spot"}, Arch: []string{"amd64", "arm64"}, Class: "default"}},
+		Trouble: dayLength, Free: 1000, VisibleAfter: 3 * time.Second, RunningAfter: 12 * time.Second, Types: dayTypes, Daemons: 2, SpotToSpot: true, Consolidate: true,
+		Pools: []Pool{{Name: "general", CapacityType: []string{"on-demand", "spot"}, Arch: []string{"amd64", "arm64"}, Class: "default",
+			Disruption: Disruption{Policy: "WhenEmptyOrUnderutilized", After: after, Budgets: []Budget{{Nodes: "10%"}}}}},
 	}
 }
 
-var dayHook func(*World)
+const dayPools = "one NodePool for spot and on-demand, amd64 and arm64, consolidationPolicy WhenEmptyOrUnderutilized, consolidateAfter 2m, a budget of 10 % of the nodes; spot-to-spot consolidation is on"
 
 // daySeed is that of the world.
 const daySeed = 7
 
-// runDay lets the day go by, with consolidation or, as NodePools say it, with
-// consolidateAfter: Never. It has to be called in a bubble.
+// runDay lets the day go by. It has to be called in a bubble.
 func runDay(never bool) (*Report, *dayRecord) {
 	rec := &dayRecord{}
-	rep := Run(daySeed, Options{Profile: dayProfile(), Short: true, Verbose: *trace != "", Before: func(w *World) {
+	m := &Mutant{Memory: func(m handler.Memory) handler.Memory { return dayMemory{m, rec} }}
+	rep := Run(daySeed, Options{Profile: dayProfile(never), Mutant: m, Short: true, Verbose: *trace != "", Before: func(w *World) {
 		w.checks.sparing = 50
-		rec.begin(w)
-		pool := w.cluster.pools.by["general"]
-		pool.v.Disruption = snapshot.Disruption{ConsolidationPolicy: "WhenEmptyOrUnderutilized", ConsolidateAfter: "2m", Budgets: []snapshot.Budget{{Nodes: "10%"}}}
-		if never {
-			pool.v.Disruption.ConsolidateAfter = "Never"
-		}
-		w.cluster.pools.touch(pool)
+		rec.begin(w, !never)
 		for _, d := range w.cluster.daemons.all() { // as system-node-critical
 			d.v.Template.Spec.Priority = 2_000_001_000
 			w.cluster.daemons.touch(d)
 		}
-		w.dayConsolidation(rec)
 		for i := range dayLoads {
 			w.dayLoad(&dayLoads[i])
 		}
-		if dayHook != nil {
-			dayHook(w)
-		}
 		w.daySpot(rec)
-		w.dayImages(rec)
+		w.dayImages()
 	}})
-	rec.end()
 	return rep, rec
 }
 
@@ -215,62 +209,23 @@ func (w *World) daySpot(rec *dayRecord) {
 	take(dayAt(1, 40), 1, "")
 }
 
-// dayImages publishes an image whose nodes never join, takes it back, and publishes a good one.
-func (w *World) dayImages(rec *dayRecord) {
-	publish := func(at time.Duration, suffix, what string, bad bool) {
+// dayBadImage is from when to when the newest image is one whose nodes never join.
+var dayBadImage = daypage.Span{From: dayAt(12, 30), To: dayAt(13, 45)}
+
+// dayImages publishes an image whose nodes never join, and then one that works.
+func (w *World) dayImages() {
+	publish := func(at time.Duration, suffix string, bad bool) {
 		w.at(epoch.Add(at), func() {
-			for _, a := range []struct{ ami, ssm, arch string }{{"amd64", "x86_64", "x86_64"}, {"arm64", "arm64", "arm64"}} {
+			for _, a := range []struct{ ami, arch string }{{"amd64", "x86_64"}, {"arm64", "arm64"}} {
 				id := "ami-" + a.ami + suffix
-				if suffix != "" {
-					w.aws.ec2.AddImage(id, "al2023-"+a.ami+suffix, a.arch, w.now())
-				}
+				w.aws.ec2.AddImage(id, "al2023-"+a.ami+suffix, a.arch, w.now())
 				if bad {
 					w.badImages = append(w.badImages, id)
 				}
-				w.aws.ssm.Parameters["/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/"+a.ssm+"/standard/recommended/image_id"] = id
-			}
-			rec.said(what)
-		})
-	}
-	publish(dayAt(12, 30), "-bad", "AWS publishes a new AMI. Nodes that run it never join.", true)
-	publish(dayAt(13, 45), "-good", "AWS publishes another AMI, and this one works.", false)
-}
-
-// dayConsolidation adds the function consolidation, once a minute.
-func (w *World) dayConsolidation(rec *dayRecord) {
-	kube, mail, lambda := newKubeService(w), newSQSService(w), newLambdaService(w)
-	f := &function{w: w, name: "consolidation", timeout: 5 * time.Minute, concurrency: 1, dice: newDice(w.Seed, "lambda consolidation")}
-	f.begin = func(c *container) func(context.Context, json.RawMessage) (any, error) {
-		p := &parts{c: c, w: w, m: &Mutant{}, kube: kube, mail: mail, lambda: lambda, table: w.table.live}
-		p.make()
-		s := &handler.Sweep{
-			Cluster: p.cluster, Executor: p.executor, Ticks: p.ticks, Facts: p.facts, Resolve: p.resolve, Journal: p.journal,
-			ClusterName: clusterName, Region: region, Interval: interval, Instance: "kerf.sh/consolidation", Now: p.c.now, Wait: p.c.wait, Log: p.c.log(),
-		}
-		h := &handler.Consolidation{Sweep: s, Kick: p.lifecycle.Kick, MassShare: int(config.Default().Functions.MassRemovalPercent), Notices: rec}
-		return func(ctx context.Context, _ json.RawMessage) (any, error) {
-			p.begin()
-			s.Memory = p.memory
-			rep, err := h.Handle(ctx)
-			w.tracef("  %s consolidation: %+v", p.c.proc.name, rep)
-			return rep, err
-		}
-	}
-	w.lambdas["consolidation"] = f
-	var minute func(n int)
-	minute = func(n int) {
-		w.at(epoch.Add(time.Duration(n)*time.Minute+20*time.Second), func() {
-			minute(n + 1)
-			if f.free() {
-				f.invoke(nil, func(any, error, bool) {})
+				w.aws.ssm.Parameters["/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/"+a.arch+"/standard/recommended/image_id"] = id
 			}
 		})
 	}
-	minute(1)
-}
-
-// Notify implements handler.Notifier: the record keeps what consolidation tells.
-func (r *dayRecord) Notify(_ context.Context, notices []lifecycle.Notice) error {
-	r.notices = append(r.notices, notices...)
-	return nil
+	publish(dayBadImage.From, "-new", true)
+	publish(dayBadImage.To, "-newer", false)
 }

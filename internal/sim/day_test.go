@@ -1,75 +1,101 @@
+//go:build ignore
+
 package sim
 
 import (
+	"bytes"
 	"flag"
 	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"kerf.sh/kerf/internal/provision"
-	"kerf.sh/kerf/internal/snapshot"
+	"kerf.sh/kerf/internal/sim/daypage"
 )
 
-// repacked is what nodes for the pods that there are would cost if they were bought anew, and
-// what any nodes for them cost at least.
-func (w *World) repacked() (price, bound int64) {
-	s := &snapshot.Snapshot{Cluster: clusterName, Region: region, Now: w.now(), Settings: w.settings(), DaemonSets: w.cluster.daemons.list(), NodePools: w.cluster.pools.list()}
-	for _, c := range w.cluster.classes.list() {
-		s.NodeClasses = append(s.NodeClasses, c.NodeClass)
-	}
-	for _, p := range w.cluster.pods.list() {
-		if !isDaemon(&p) && p.Deleting.IsZero() {
-			p.NodeName, p.NominatedNode, p.Phase, p.Scheduled = "", "", "Pending", nil
-			s.Pods = append(s.Pods, p)
+var dayOut = flag.String("day", "", "write the page of the day to this file, and its text beside it (make demo)")
+
+// What the day has to keep to.
+const (
+	// dayLess is how much less the day costs with consolidation than without, in percent.
+	dayLess = 20
+	// dayWaits is how long a pod may wait until it runs.
+	dayWaits = 3 * time.Minute
+)
+
+// liveDay lets the day go by twice, with consolidation and without, side by side.
+func liveDay(t *testing.T) *daypage.Day {
+	var reps [2]*Report
+	var recs [2]*dayRecord
+	t.Run("runs", func(t *testing.T) {
+		for i, name := range []string{"kerf", "never"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(*testing.T) { reps[i], recs[i] = runDay(i == 1) })
+			})
 		}
+	})
+	for i, rep := range reps {
+		if rep == nil {
+			t.FailNow()
+		}
+		for _, b := range rep.Broken {
+			t.Errorf("%s: %s", []string{"kerf", "never"}[i], b)
+		}
+		if *trace != "" {
+			if err := os.WriteFile(*trace+[]string{".kerf", ".never"}[i], []byte(rep.Trace), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Logf("%s: trace %s, %+v", []string{"kerf", "never"}[i], rep.Hash, rep.Stats)
 	}
-	s.Normalize()
-	p := provision.Plan(s, w.aws.table, provision.Options{})
-	return int64(p.Summary.LaunchPrice), int64(p.Summary.LaunchLowerBound)
+	return dayStory(recs[0], recs[1])
 }
 
-var day = flag.String("day", "", "write the report of the day to this file")
-
+// TestDay: a day costs less with consolidation than without, no pod waits long, no pod is
+// lost to an interruption or an image that does not work, and the page has the same bytes
+// each time.
 func TestDay(t *testing.T) {
-	if *day == "" {
-		t.Skip("-day FILE runs a whole day, twice")
+	if *dayOut == "" && testing.Short() {
+		t.Skip("a whole day, twice")
 	}
-	for _, never := range []bool{false, true} {
-		name := map[bool]string{false: "kerf", true: "never"}[never]
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var rep *Report
-			var rec *dayRecord
-			begun := used()
-			synctest.Test(t, func(*testing.T) { rep, rec = runDay(never) })
-			t.Logf("cpu %s", used()-begun)
-			if *trace != "" {
-				os.WriteFile(*trace+name, []byte(rep.Trace), 0o644)
-			}
-			for _, b := range rep.Broken {
-				t.Error(b)
-			}
-			var cost int64
-			for _, s := range rec.samples {
-				cost += s.price
-				if s.at%(30*time.Minute) == 0 {
-					t.Logf("%s price %d floor %d bound %d nodes %d+%d (%d) pods %d pending %d %s", epoch.Add(s.at).In(dayZone).Format("15:04"), s.price, s.floor, s.bound, s.spot, s.onDemand, s.starting, s.wanted, s.pending, s.oldest)
-				}
-			}
-			t.Logf("day: $%.2f", float64(cost)/60/1e6)
-			for _, n := range rec.notices {
-				t.Logf("%s %s %s %v %d %s | %s", n.At.In(dayZone).Format("15:04:05"), n.Phase, n.Reason, n.Nodes, n.Saving, n.Detail, n.Why)
-			}
-			for _, x := range rec.warns {
-				t.Logf("warn %s %s pods %d drained %s left %d", x.at, x.i.Type, x.pods, x.drained, x.left)
-			}
-			for i, x := range rec.waits {
-				if i < 20 {
-					t.Logf("wait %s %s %s", epoch.Add(x.at).In(dayZone).Format("15:04:05"), x.wait, x.pod)
-				}
-			}
-			t.Logf("%d waits, %d left; %+v", len(rec.waits), len(rec.created), rep.Stats)
-		})
+	d := liveDay(t)
+	html, err := daypage.HTML(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := daypage.Text(d)
+	t.Logf("\n%s", text)
+	if *dayOut != "" {
+		if err := os.MkdirAll(filepath.Dir(*dayOut), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(*dayOut, html, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile((*dayOut)[:len(*dayOut)-len(filepath.Ext(*dayOut))]+".txt", text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, problem := range dayProblems(d) {
+		t.Error(problem)
+	}
+}
+
+// TestDayIsTheSame: the same day twice is the same page.
+func TestDayIsTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a whole day, four times")
+	}
+	var pages [2][]byte
+	for i := range pages {
+		var err error
+		if pages[i], err = daypage.HTML(liveDay(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(pages[0], pages[1]) {
+		t.Error("two runs of the day differ")
 	}
 }
