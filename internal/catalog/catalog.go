@@ -1,6 +1,11 @@
 package catalog
 
-import "time"
+import (
+	"math"
+	"math/bits"
+	"strings"
+	"time"
+)
 
 // Catalog is a table of instance types and offers for one region. It is not
 // changed once it has been resolved: who wants another one makes another one.
@@ -82,9 +87,32 @@ type Reservation struct {
 	Expires   time.Time
 }
 
-// Commitment is a Savings Plan or reserved instance with unused hours.
+// Commitment is a Savings Plan or reserved instance with unused hours: on-demand instances
+// that it covers cost less than they do by the list.
 type Commitment struct {
-	Scope     string // family, type or "all"
-	Price     int64  // effective micro-dollars per hour
-	Remaining int64  // micro-dollars per hour still unused
+	// Scope is what it covers: a type, all types of a family, or "all".
+	Scope string
+	// Price is what an hour costs under it, in micro-dollars: of an instance where the scope
+	// is a type, else of each vCPU of one.
+	Price int64
+	// Remaining is what is unused of it, in micro-dollars per hour.
+	Remaining int64
+	// ID names it for people. Commitments of one id have Remaining together: a Savings Plan
+	// has a price for each type. "" = it stands alone.
+	ID string
+}
+
+// Rate is what an hour of a type costs under the commitment; false when it does not cover
+// the type.
+func (m *Commitment) Rate(t *InstanceType) (int64, bool) {
+	family, _, _ := strings.Cut(t.Name, ".")
+	switch m.Scope {
+	case t.Name:
+		return m.Price, true
+	case family, "all":
+		if hi, lo := bits.Mul64(uint64(m.Price), uint64(t.VCPU)); hi == 0 && lo < math.MaxInt64 {
+			return int64(lo), true
+		}
+	}
+	return 0, false
 }

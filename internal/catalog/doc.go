@@ -24,4 +24,9 @@
 // 110 pods. eni.networkCards, accelerators[].cores, nestedVirtualization,
 // ebsVolumes and offerings[].zoneID are there for who has the figures; estimated marks a price
 // that is no fact. Prices are dollars, kept as whole micro-dollars.
+//
+// A commitment (Savings Plan, reserved instance) covers on-demand instances of a type, of a
+// family ("m5") or of "all". Its effectivePricePerHour is that of an instance where the scope
+// is a type, else that of each vCPU; remainingPerHour is what nobody uses of it yet.
+// Commitments of one id share what remains: a Savings Plan has a price for each type.
 package catalog

@@ -65,5 +65,6 @@ type (
 		Scope     string      `json:"scope"`
 		Price     json.Number `json:"effectivePricePerHour"` // USD
 		Remaining json.Number `json:"remainingPerHour"`      // USD
+		ID        string      `json:"id,omitempty"`
 	}
 )

@@ -21,7 +21,7 @@ func (c *Catalog) Format() ([]byte, error) {
 		f.InstanceTypes = append(f.InstanceTypes, raw)
 	}
 	for _, m := range c.Commitments {
-		raw, err := json.Marshal(fileCommitment{Scope: m.Scope, Price: dollars(m.Price), Remaining: dollars(m.Remaining)})
+		raw, err := json.Marshal(fileCommitment{Scope: m.Scope, Price: dollars(m.Price), Remaining: dollars(m.Remaining), ID: m.ID})
 		if err != nil {
 			return nil, fmt.Errorf("write catalogue: commitment of %s: %w", m.Scope, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // packMagic opens a packed catalogue; the digit is the version of the format.
@@ -39,7 +40,7 @@ func Pack(c *Catalog) ([]byte, error) {
 	}
 	rest = appendNumber(rest, int64(len(c.Commitments)))
 	for _, m := range c.Commitments {
-		rest = appendNumber(rest, e.word(m.Scope))
+		rest = appendNumber(rest, e.word(packedName(&m)))
 		rest = appendNumber(rest, max(m.Price, 0))
 		rest = appendNumber(rest, max(m.Remaining, 0))
 	}
@@ -50,6 +51,14 @@ func Pack(c *Catalog) ([]byte, error) {
 		}
 	}
 	return append(b, rest...), nil
+}
+
+// packedName is a commitment's scope, and its id where it has one.
+func packedName(m *Commitment) string {
+	if m.ID == "" {
+		return m.Scope
+	}
+	return m.Scope + "\n" + m.ID
 }
 
 func (e *encoder) extended(b []byte, m map[string]int64) []byte {
@@ -128,7 +137,8 @@ func Unpack(data []byte) (*Catalog, error) {
 	}
 	n := r.count(1 << 10)
 	for range n {
-		c.Commitments = append(c.Commitments, Commitment{Scope: at(r, l.words), Price: r.number(), Remaining: r.number()})
+		scope, id, _ := strings.Cut(at(r, l.words), "\n")
+		c.Commitments = append(c.Commitments, Commitment{Scope: scope, ID: id, Price: r.number(), Remaining: r.number()})
 	}
 	if r.bad || r.rest != "" {
 		return nil, fmt.Errorf("unpack catalogue: %w", errTable)

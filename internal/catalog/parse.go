@@ -65,6 +65,9 @@ func Parse(data []byte) (*Catalog, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read catalogue: commitments[%d]: %w", i, err)
 		}
+		if k := slices.IndexFunc(c.Commitments, func(o Commitment) bool { return o.ID == m.ID && m.ID != "" }); k >= 0 && c.Commitments[k].Remaining != m.Remaining {
+			return nil, fmt.Errorf("read catalogue: commitments[%d]: remainingPerHour: that of id %.80q is another one in commitments[%d]; entries of one id share what remains, so give the same", i, m.ID, k)
+		}
 		c.Commitments = append(c.Commitments, m)
 	}
 	return c, nil

@@ -198,7 +198,7 @@ func parseCommitment(raw []byte) (Commitment, error) {
 	if f.Scope == "" {
 		return Commitment{}, errors.New(`scope: is required: a family such as "m5", a type, or "all"`)
 	}
-	m := Commitment{Scope: f.Scope}
+	m := Commitment{Scope: f.Scope, ID: f.ID}
 	for _, money := range []struct {
 		field string
 		given json.Number

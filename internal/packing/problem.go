@@ -165,6 +165,8 @@ type Launch struct {
 	// that rules and pods would leave enough of them, at higher prices.
 	Limited string
 	Dear    bool
+	// Committed: the offers are had under a commitment, at its price. Solve does not set it.
+	Committed bool
 }
 
 // Unplaced are pods that got no node.

@@ -84,6 +84,7 @@ type summaryJSON struct {
 	PriceAfter       json.Number            `json:"pricePerHourAfter"`
 	LaunchPrice      json.Number            `json:"launchPricePerHour"`
 	LaunchPriceWorst json.Number            `json:"launchPriceWorstPerHour"`
+	Committed        json.Number            `json:"launchCommittedPricePerHour,omitempty"`
 	LowerBound       json.Number            `json:"launchLowerBoundPerHour"`
 	BoundDuals       map[string]json.Number `json:"boundDuals"`
 }
@@ -141,6 +142,7 @@ type offerJSON struct {
 	Reservation  string      `json:"reservationId,omitempty"`
 	Overlay      string      `json:"priceOverlay,omitempty"`
 	ListPrice    json.Number `json:"listPricePerHour,omitempty"`
+	Commitment   string      `json:"commitment,omitempty"`
 }
 
 type launchJSON struct {
@@ -244,6 +246,10 @@ func each[A, B any](in []A, f func(*A) B) []B {
 
 func toJSON(p *Plan) *planJSON {
 	s := &p.Summary
+	committed := json.Number("")
+	if s.Committed > 0 {
+		committed = dollars(s.Committed)
+	}
 	return &planJSON{
 		PlanID: p.ID, Now: p.Now.UTC(), Cluster: p.Cluster, Region: p.Region,
 		Complete: p.Complete, Incomplete: orEmpty(p.Incomplete),
@@ -253,7 +259,7 @@ func toJSON(p *Plan) *planJSON {
 			BufferUnits: s.BufferUnits, BufferMissing: s.BufferMissing,
 			PriceBefore: dollars(s.PriceBefore), PriceAfter: dollars(s.PriceAfter),
 			LaunchPrice: dollars(s.LaunchPrice), LaunchPriceWorst: dollars(s.LaunchPriceWorst),
-			LowerBound: dollars(s.LaunchLowerBound), BoundDuals: mainDuals(p.Bounds),
+			Committed: committed, LowerBound: dollars(s.LaunchLowerBound), BoundDuals: mainDuals(p.Bounds),
 		},
 		Bounds:     each(p.Bounds, boundToJSON),
 		Launches:   launchesToJSON(p.Launches),
@@ -275,8 +281,8 @@ func toJSON(p *Plan) *planJSON {
 
 func offerToJSON(o *Offer) offerJSON {
 	out := offerJSON{InstanceType: o.InstanceType, Zone: o.Zone, CapacityType: o.CapacityType, Price: dollars(o.Price), Reservation: o.ReservationID}
-	if o.Overlay != "" {
-		out.Overlay, out.ListPrice = o.Overlay, dollars(o.ListPrice)
+	if o.Overlay != "" || o.Commitment != "" {
+		out.Overlay, out.ListPrice, out.Commitment = o.Overlay, dollars(o.ListPrice), o.Commitment
 	}
 	return out
 }

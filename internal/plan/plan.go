@@ -58,7 +58,10 @@ type Summary struct {
 	PendingPods, Placed, Launches, Unschedulable int
 	PriceBefore, PriceAfter                      snapshot.Price
 	LaunchPrice, LaunchPriceWorst                snapshot.Price
-	LaunchLowerBound                             snapshot.Price
+	// Committed is the part of LaunchPrice that commitments cover: it is paid whether it is
+	// used or not.
+	Committed        snapshot.Price
+	LaunchLowerBound snapshot.Price
 	// BufferUnits is for how many units of CapacityBuffers the plan was to keep room,
 	// BufferMissing how many of them got none. They are no pods and count as none above.
 	BufferUnits, BufferMissing int
@@ -117,6 +120,9 @@ type Offer struct {
 	// and 0 without one.
 	Overlay   string
 	ListPrice snapshot.Price
+	// Commitment names the Savings Plan or reserved instance that Price is of, ListPrice is
+	// what it would cost without; "" without one.
+	Commitment string
 }
 
 // Launch is a node to be created.

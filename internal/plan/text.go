@@ -185,6 +185,9 @@ func (t *report) money() {
 	if s.Launches > 0 {
 		t.line("")
 		row("launches, as chosen", s.LaunchPrice, Count(s.Launches, "node"), t.green)
+		if s.Committed > 0 {
+			row("  of it committed", s.Committed, "Savings Plans and reserved instances: paid whether used or not", nil)
+		}
 		row("launches, dearest options", s.LaunchPriceWorst, over(s.LaunchPriceWorst, s.LaunchPrice, "more, if every cheaper option is gone"), nil)
 		if s.LaunchLowerBound > 0 {
 			row("lower bound", s.LaunchLowerBound, "no plan for these pods and pools costs less", nil)

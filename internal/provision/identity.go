@@ -25,6 +25,11 @@ func identity(s *snapshot.Snapshot, c *catalog.Catalog, w *scheduling.World, p *
 	d.str(s.Region)
 	d.str(c.Region)
 	d.str(c.Date)
+	for i := range c.Commitments {
+		m := &c.Commitments[i]
+		d.strs([]string{m.ID, m.Scope})
+		d.num(m.Price, m.Remaining)
+	}
 	d.num(p.CostPerNode, p.OptionPriceCap, int64(p.Seed), p.Work)
 	d.strs(s.Incomplete)
 	d.strs(p.Dims)

@@ -225,7 +225,7 @@ func (pl *planner) launches() {
 			Name:     pool.Spec.Name + "-" + strconv.Itoa(perPool[t.Pool]),
 			NodePool: pool.Spec.Name, NodeClass: pool.Class.Name,
 			Daemons: t.Daemons(l.Chosen), Allocatable: t.Type(l.Chosen).Allocatable,
-			Chosen: pl.offer(l.Template, l.Chosen), Worst: l.Worst,
+			Chosen: pl.chosen(l, l.Chosen), Worst: l.Worst,
 		}
 		out.Limited = pl.limited(out.NodePool, out.Name, l.Limited, l.Dear)
 		// Launches that are alike share labels and options, as in the result.
@@ -234,7 +234,7 @@ func (pl *planner) launches() {
 		} else {
 			out.Labels = t.NodeLabels(l.Chosen)
 		}
-		if prev != nil && prev.Template == l.Template && sameInts(prev.Options, l.Options) {
+		if prev != nil && prev.Template == l.Template && prev.Committed == l.Committed && sameInts(prev.Options, l.Options) {
 			out.Options = pl.out.Launches[i-1].Options
 		} else {
 			out.Options = pl.options(l)
@@ -292,6 +292,14 @@ func sameInts(a, b []int) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
+// chosen is an offer as a launch has it.
+func (pl *planner) chosen(l *packing.Launch, o int) plan.Offer {
+	if l.Committed {
+		return pl.w.Committed(l.Template, o)
+	}
+	return pl.offer(l.Template, o)
+}
+
 func (pl *planner) offer(template, o int) plan.Offer {
 	return pl.w.Templates[template].Offer(o)
 }
@@ -299,7 +307,7 @@ func (pl *planner) offer(template, o int) plan.Offer {
 func (pl *planner) options(l *packing.Launch) []plan.Offer {
 	out := make([]plan.Offer, len(l.Options))
 	for i, o := range l.Options {
-		out[i] = pl.offer(l.Template, o)
+		out[i] = pl.chosen(l, o)
 	}
 	slices.SortFunc(out, compareOffers)
 	return out
@@ -358,6 +366,9 @@ func (pl *planner) summary() {
 		l := &pl.out.Launches[i]
 		s.LaunchPrice += l.Chosen.Price
 		s.LaunchPriceWorst += l.Worst
+		if l.Chosen.Commitment != "" {
+			s.Committed += l.Chosen.Price
+		}
 	}
 	s.PendingPods, s.Unschedulable = len(pl.w.Refused), len(pl.w.Refused)
 	for i := range pl.w.Classes {

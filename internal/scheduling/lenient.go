@@ -11,7 +11,7 @@ import (
 // MIN_VALUES_POLICY=BestEffort), pods that too few types can host are packed under
 // what these types can bring, and no more: other pods on the node must leave it that.
 // Templates of the result are those of the problem.
-func (w *World) Pack(p *packing.Problem) *packing.Result {
+func (w *World) packOnce(p *packing.Problem) *packing.Result {
 	if !w.Snapshot.Settings.MinValuesBestEffort || !slices.ContainsFunc(p.Templates, func(t packing.Template) bool { return len(t.MinValues) > 0 }) {
 		return packing.Solve(p)
 	}

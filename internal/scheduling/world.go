@@ -65,6 +65,9 @@ type World struct {
 	reserved  map[string]int64      // instances of reservations that static pools take
 	allow     []allowance           // by rules
 	explain   map[int]*explainTable // by pool
+	covers    map[*universe][]cover // by offer; nil = no commitment covers any
+	purses    []purse
+	purseOf   []int // by commitment
 
 	// base are the classes of the snapshot; Classes are those of the problem, which
 	// dealing cuts further.
