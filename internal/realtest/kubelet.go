@@ -8,9 +8,11 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 )
 
 // Machine is a node that the simulated kubelet brings up.
@@ -39,10 +41,24 @@ func (c *Cluster) Join(ctx context.Context, m Machine) (*corev1.Node, error) {
 	if allocatable == nil {
 		allocatable = m.Capacity
 	}
-	made.Status.Capacity, made.Status.Allocatable = quantities(m.Capacity), quantities(allocatable)
 	now := metav1.Now()
-	made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now}}
-	if made, err = c.Clientset.CoreV1().Nodes().UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
+	// Controllers write to the new Node meanwhile.
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		made.Status.Capacity, made.Status.Allocatable = quantities(m.Capacity), quantities(allocatable)
+		made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now}}
+		updated, err := c.Clientset.CoreV1().Nodes().UpdateStatus(ctx, made, metav1.UpdateOptions{})
+		if apierrors.IsConflict(err) {
+			if fresh, gerr := c.Clientset.CoreV1().Nodes().Get(ctx, m.Name, metav1.GetOptions{}); gerr == nil {
+				made = fresh
+			}
+			return err
+		}
+		if err == nil {
+			made = updated
+		}
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("join node %s: %w", m.Name, err)
 	}
 	return made, c.Beat(ctx, m.Name)
