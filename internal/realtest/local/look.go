@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
-	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	corev1 "k8s.io/api/core/v1"
@@ -98,18 +99,32 @@ func (s *Stack) summaries(ctx context.Context, function string, since time.Time)
 	return out, nil
 }
 
+// statistics makes a request of CloudWatch. It is by the older protocol: the emulator answers the
+// one of the SDK with bodies that the SDK cannot read.
+func (s *Stack) statistics(ctx context.Context, in url.Values, out any) error {
+	in.Set("Version", "2010-08-01")
+	answer, err := s.emulator.do(ctx, "monitoring", http.MethodPost, "/", map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, []byte(in.Encode()))
+	if err != nil {
+		return err
+	}
+	return xml.Unmarshal(answer, out)
+}
+
 // sum adds up a metric in a span of whole minutes.
 func (s *Stack) sum(ctx context.Context, namespace, metric, dimension, value string, from, to time.Time) (float64, error) {
-	out, err := cloudwatch.NewFromConfig(s.emulator.config()).GetMetricStatistics(ctx, &cloudwatch.GetMetricStatisticsInput{
-		Namespace: &namespace, MetricName: &metric, Dimensions: []cwtypes.Dimension{{Name: &dimension, Value: &value}}, StartTime: &from, EndTime: &to,
-		Period: aws.Int32(60), Statistics: []cwtypes.Statistic{cwtypes.StatisticSum},
-	})
+	var out struct {
+		Points []struct{ Sum float64 } `xml:"GetMetricStatisticsResult>Datapoints>member"`
+	}
+	err := s.statistics(ctx, url.Values{
+		"Action": {"GetMetricStatistics"}, "Namespace": {namespace}, "MetricName": {metric}, "Dimensions.member.1.Name": {dimension}, "Dimensions.member.1.Value": {value},
+		"StartTime": {from.UTC().Format(time.RFC3339)}, "EndTime": {to.UTC().Format(time.RFC3339)}, "Period": {"60"}, "Statistics.member.1": {"Sum"},
+	}, &out)
 	if err != nil {
 		return 0, fmt.Errorf("read metric %s: %w", metric, err)
 	}
 	n := 0.0
-	for _, p := range out.Datapoints {
-		n += aws.ToFloat64(p.Sum)
+	for _, p := range out.Points {
+		n += p.Sum
 	}
 	return n, nil
 }
@@ -117,22 +132,31 @@ func (s *Stack) sum(ctx context.Context, namespace, metric, dimension, value str
 // metrics are the custom metrics that CloudWatch has: each is billed.
 func (s *Stack) metrics(ctx context.Context, namespace string) ([]string, error) {
 	var out []string
-	p := cloudwatch.NewListMetricsPaginator(cloudwatch.NewFromConfig(s.emulator.config()), &cloudwatch.ListMetricsInput{Namespace: &namespace})
-	for p.HasMorePages() {
-		page, err := p.NextPage(ctx)
-		if err != nil {
-			return nil, err
+	in := url.Values{"Action": {"ListMetrics"}, "Namespace": {namespace}}
+	for {
+		var page struct {
+			Metrics []struct {
+				MetricName string
+				Dimensions []struct{ Name, Value string } `xml:"Dimensions>member"`
+			} `xml:"ListMetricsResult>Metrics>member"`
+			NextToken string `xml:"ListMetricsResult>NextToken"`
+		}
+		if err := s.statistics(ctx, in, &page); err != nil {
+			return nil, fmt.Errorf("list metrics: %w", err)
 		}
 		for _, m := range page.Metrics {
-			name := aws.ToString(m.MetricName)
+			name := m.MetricName
 			for _, d := range m.Dimensions {
-				name += " " + aws.ToString(d.Name) + "=" + aws.ToString(d.Value)
+				name += " " + d.Name + "=" + d.Value
 			}
 			out = append(out, name)
 		}
+		if page.NextToken == "" {
+			slices.Sort(out)
+			return out, nil
+		}
+		in.Set("NextToken", page.NextToken)
 	}
-	slices.Sort(out)
-	return out, nil
 }
 
 // running are the pods of a namespace; an error until there are so many and all run.

@@ -29,6 +29,8 @@ type story struct {
 	*Stack
 	t   *testing.T
 	ctx context.Context
+	// kept: the logs of the functions are beside the emulator's.
+	kept bool
 }
 
 // up starts and deploys a stack as the Makefile says.
@@ -40,7 +42,9 @@ func up(ctx context.Context, t *testing.T, port int) *story {
 	}
 	st := &story{Stack: s, t: t, ctx: ctx}
 	t.Cleanup(func() {
-		st.keepLogs()
+		if !st.kept {
+			st.keepLogs()
+		}
 		s.Stop()
 	})
 	s.say("A control plane runs (etcd, kube-apiserver, kube-scheduler, kube-controller-manager %s), and AWS at %s.", realtest.Version, s.URL)
@@ -67,6 +71,7 @@ func (s *story) until(check func() error) time.Duration {
 
 // keepLogs writes what the functions logged beside the emulator's log.
 func (s *story) keepLogs() {
+	s.kept = true
 	for _, f := range functions {
 		lines, err := s.logs(context.Background(), f)
 		if err == nil {
@@ -314,6 +319,7 @@ func (s *story) consolidation() {
 
 // clean reports what should not have happened.
 func (s *story) clean() {
+	s.keepLogs()
 	for _, err := range s.Failed() {
 		s.t.Error(err)
 	}
