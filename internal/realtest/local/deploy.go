@@ -74,11 +74,11 @@ func (s *Stack) Deploy(ctx context.Context) error {
 	defer cancel()
 	known := map[string]bool{}
 	for {
-		if err := s.learn(ctx, stacks, known); err != nil {
-			return err
-		}
 		out, err := stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(s.StackName())})
 		if err != nil {
+			return err
+		}
+		if err := s.learn(ctx, stacks, known); err != nil { // after the status: a complete stack has all functions
 			return err
 		}
 		switch status := out.Stacks[0].StackStatus; status {
@@ -110,7 +110,7 @@ func (s *Stack) learn(ctx context.Context, stacks *cloudformation.Client, known 
 		}
 		out, err := lambda.NewFromConfig(s.emulator.config()).GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: r.PhysicalResourceId})
 		if err != nil {
-			continue // it is being made
+			continue // it is being made, and seen the next time
 		}
 		known[id] = true
 		s.let(id, aws.ToString(out.FunctionName), aws.ToString(out.FunctionArn), aws.ToString(out.Role))

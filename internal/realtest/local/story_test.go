@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a step may take on a busy machine.
-const patience = 4 * time.Minute
+const patience = 6 * time.Minute
 
 var functions = []string{"sweep", "lifecycle", "catalog", "interruption", "consolidation", "plan", "bootstrap"}
 
