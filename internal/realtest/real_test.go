@@ -218,6 +218,9 @@ func TestLiveEqualsFiles(t *testing.T) {
 	}
 	// A machine that does much else answers late: what fails is asked again.
 	err = Eventually(ctx, 10*time.Minute, func() error {
+		if n, err := client.Metadata(ctx, "Pod"); err != nil || len(n) < *pods+3+*nodes {
+			return fmt.Errorf("%d pods are there yet, %v", len(n), err) // DaemonSets take a while
+		}
 		before, err := fromCluster(ctx, client)
 		if err != nil {
 			return err
