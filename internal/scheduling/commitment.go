@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/packing"
@@ -36,14 +37,19 @@ func (w *World) commitments(u *universe) []cover {
 		w.readPurses()
 	}
 	var out []cover
+	var own []int // of type typ
+	typ := int32(-1)
 	for k := range u.offers {
 		o := &u.offers[k]
 		if o.capacity != catalog.OnDemand || o.why != "" {
 			continue
 		}
-		for i := range w.Catalog.Commitments {
-			m := &w.Catalog.Commitments[i]
-			rate, ok := m.Rate(u.types[o.typ].Type)
+		t := u.types[o.typ].Type
+		if o.typ != typ {
+			typ, own = o.typ, w.commitmentsOf(t.Name)
+		}
+		for _, i := range own {
+			rate, ok := w.Catalog.Commitments[i].Rate(t)
 			if !ok || rate <= 0 || rate >= o.price || rate > w.purses[w.purseOf[i]].left {
 				continue
 			}
@@ -59,11 +65,22 @@ func (w *World) commitments(u *universe) []cover {
 	return out
 }
 
+// commitmentsOf are those whose scope a type may be in, in their order: there can be one for
+// every type.
+func (w *World) commitmentsOf(typ string) []int {
+	family, _, _ := strings.Cut(typ, ".")
+	out := slices.Concat(w.byScope[typ], w.byScope[family], w.byScope["all"])
+	slices.Sort(out)
+	return out
+}
+
 func (w *World) readPurses() {
+	w.byScope = map[string][]int{}
 	byID := map[string]int{}
 	w.purseOf = make([]int, len(w.Catalog.Commitments))
 	for i := range w.Catalog.Commitments {
 		m := &w.Catalog.Commitments[i]
+		w.byScope[m.Scope] = append(w.byScope[m.Scope], i)
 		id := m.ID
 		if id == "" {
 			id = m.Scope + " (" + strconv.Itoa(i+1) + ")"

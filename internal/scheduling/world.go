@@ -67,7 +67,8 @@ type World struct {
 	explain   map[int]*explainTable // by pool
 	covers    map[*universe][]cover // by offer; nil = no commitment covers any
 	purses    []purse
-	purseOf   []int // by commitment
+	purseOf   []int            // by commitment
+	byScope   map[string][]int // commitments
 
 	// base are the classes of the snapshot; Classes are those of the problem, which
 	// dealing cuts further.

@@ -8,9 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/savingsplans"
 
 	"kerf.sh/kerf/internal/app"
 	"kerf.sh/kerf/internal/catalog"
+	"kerf.sh/kerf/internal/cloud/commitment"
 	"kerf.sh/kerf/internal/cloud/instancetype"
 	"kerf.sh/kerf/internal/handler"
 	"kerf.sh/kerf/internal/plan"
@@ -59,14 +61,24 @@ func Configuration(ctx context.Context, region string) (aws.Config, error) {
 // Present is what a region sells now. What could not be read is a warning; nil: nothing
 // could.
 func Present(ctx context.Context, conf aws.Config, q app.Asking) (*catalog.Catalog, []plan.Warning, error) {
-	if q.Commitments {
-		return nil, nil, &handler.Refusal{Code: plan.NotSupported, Message: "--commitments: not built yet"}
-	}
 	client := ec2.NewFromConfig(conf)
 	market := (&Region{app.Region{AWS: conf, EC2: client, Name: conf.Region, Now: q.Now}}).Market()
 	// The names of zones mean other zones in every account; where they cannot be asked for,
 	// classes know those of their subnets.
 	ids, _ := instancetype.ZoneIDs(ctx, client)
 	c, warnings := handler.Present(ctx, market, conf.Region, ids, q.Now())
+	if q.Commitments && c != nil {
+		account := commitment.Account{EC2: client, Region: conf.Region, Types: c.Types,
+			Plans: savingsplans.NewFromConfig(conf, func(o *savingsplans.Options) { o.Region = plansRegion })}
+		found, problems := account.Read(ctx)
+		out := *c
+		out.Commitments, c = found, &out
+		for _, p := range problems {
+			warnings = append(warnings, plan.Warning{Code: plan.FactsNotRead, Detail: p})
+		}
+	}
 	return c, warnings, nil
 }
+
+// plansRegion is where Savings Plans are asked about; they are of no region.
+const plansRegion = "us-east-1"
