@@ -143,7 +143,7 @@ type opener struct {
 
 // add puts the node of a record to the opening, if it takes part in it.
 func (w *opener) add(r *lifecycle.Record) {
-	if len(r.Nominated) == 0 || !r.Phase.Live() || r.Doomed != nil || r.Phase.Before(lifecycle.Launching) {
+	if !r.Phase.Live() || r.Doomed != nil || r.Phase.Before(lifecycle.Launching) || len(r.Nominated) == 0 && !w.forgotten(r) {
 		return
 	}
 	now := w.look.now
@@ -187,6 +187,13 @@ func (w *opener) add(r *lifecycle.Record) {
 	}
 	w.of[n.Name] = r
 	w.o.Nodes = append(w.o.Nodes, n)
+}
+
+// forgotten reports whether a node was shut for pods that are not to come any more: they went,
+// or run where they are until the node can stand in for theirs.
+func (w *opener) forgotten(r *lifecycle.Record) bool {
+	seen := w.look.byInstance[r.Instance.ID]
+	return r.Phase == lifecycle.Registered && len(seen) == 1 && shut(&seen[0])
 }
 
 // labels are those of the Node of a record, as far as they are known without it.
