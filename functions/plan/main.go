@@ -1,6 +1,6 @@
-// Command plan answers what Kerf would launch, at what price, and why, and with --doctor what is
-// in the way of a pending pod: as a Lambda function where the Lambda runtime is present, else as
-// a command-line program.
+// Command plan answers what Kerf would launch, at what price, and why, with --doctor what is in
+// the way of a pending pod, and with --validate what is wrong with manifests: as a Lambda function
+// where the Lambda runtime is present, else as a command-line program.
 package main
 
 import (
@@ -19,6 +19,9 @@ func main() {
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") == "" {
 		if examine.Wanted(os.Args[1:]) {
 			os.Exit(examine.Main(os.Args[1:], os.Stdout, os.Stderr))
+		}
+		if status, wanted := manifests(os.Args[1:]); wanted {
+			os.Exit(status)
 		}
 		c := app.Command{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Facts: region.Facts}
 		os.Exit(c.Main(os.Args[1:]))
