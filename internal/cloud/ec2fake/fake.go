@@ -103,6 +103,7 @@ type EC2 struct {
 	Images       []types.Image
 	Placements   []types.PlacementGroup
 	Reservations []types.CapacityReservation
+	Reserved     []types.ReservedInstances
 	Profiles     map[string]bool // instance profiles that launches may name; nil = any
 
 	// Short are offers without machines; Left limits how many are left of an offer.

@@ -157,9 +157,9 @@ func scalar(text string, v reflect.Value, path string) error {
 		var i int64
 		i, err = strconv.ParseInt(text, 10, v.Type().Bits())
 		v.SetInt(i)
-	case reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		var f float64
-		f, err = strconv.ParseFloat(text, 64)
+		f, err = strconv.ParseFloat(text, v.Type().Bits())
 		v.SetFloat(f)
 	default:
 		return fmt.Errorf("parameter %s: this AWS cannot read a %s", path, v.Type())

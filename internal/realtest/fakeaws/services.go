@@ -27,6 +27,7 @@ func ec2Actions(f *ec2fake.EC2) map[string]operation {
 		"DescribeImages": serves(f.DescribeImages), "DescribeCapacityReservations": serves(f.DescribeCapacityReservations),
 		"DescribeSpotPriceHistory": serves(f.DescribeSpotPriceHistory), "DescribeInstanceStatus": serves(f.DescribeInstanceStatus),
 		"DescribeInstanceTypes": serves(f.DescribeInstanceTypes), "DescribeInstanceTypeOfferings": serves(f.DescribeInstanceTypeOfferings),
+		"DescribeAvailabilityZones": serves(f.DescribeAvailabilityZones), "DescribeReservedInstances": serves(f.DescribeReservedInstances),
 	}
 }
 

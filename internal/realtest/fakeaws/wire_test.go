@@ -51,7 +51,7 @@ func (f *filler) fill(v reflect.Value) {
 		v.SetBool(true)
 	case v.Kind() == reflect.Int32 || v.Kind() == reflect.Int64:
 		v.SetInt(int64(f.n))
-	case v.Kind() == reflect.Float64:
+	case v.Kind() == reflect.Float32 || v.Kind() == reflect.Float64:
 		v.SetFloat(float64(f.n) + 0.5)
 	default:
 		panic("fill " + v.Type().String())
@@ -119,6 +119,8 @@ func TestEC2OnTheWire(t *testing.T) {
 	roundTrip(t, q, "DescribeSpotPriceHistory", c.DescribeSpotPriceHistory)
 	roundTrip(t, q, "DescribeInstanceTypes", c.DescribeInstanceTypes)
 	roundTrip(t, q, "DescribeInstanceTypeOfferings", c.DescribeInstanceTypeOfferings)
+	roundTrip(t, q, "DescribeAvailabilityZones", c.DescribeAvailabilityZones)
+	roundTrip(t, q, "DescribeReservedInstances", c.DescribeReservedInstances)
 	if served := len(ec2Actions(ec2fake.New(time.Now))); served != len(q.actions) {
 		t.Errorf("%d operations are served, %d are tested", served, len(q.actions))
 	}

@@ -62,6 +62,10 @@ var outputNames = map[string]string{
 	"DescribeInstanceTypesOutput.InstanceTypes":       "instanceTypeSet",
 	"EbsInfo.EbsCards":                                "ebsCardSet", "GpuDeviceInfo.Workloads": "workloadSet", "NetworkCardInfo.InterfaceTypes": "interfaceTypeSet",
 	"DescribeInstanceTypeOfferingsOutput.InstanceTypeOfferings": "instanceTypeOfferingSet",
+	"DescribeAvailabilityZonesOutput.AvailabilityZones":         "availabilityZoneInfo",
+	"AvailabilityZone.Geography":                                "geographySet", "AvailabilityZone.Messages": "messageSet",
+	"AvailabilityZone.State": "zoneState", "AvailabilityZone.SubGeography": "subGeographySet",
+	"DescribeReservedInstancesOutput.ReservedInstances": "reservedInstancesSet", "ReservedInstances.Tags": "tagSet",
 }
 
 // memberLists are EC2's lists whose entries are named as in IAM.
@@ -133,8 +137,8 @@ func (d dialect) element(w io.Writer, name, of string, v reflect.Value) error {
 		fmt.Fprintf(w, "<%s>%t", name, v.Bool())
 	case reflect.Int32, reflect.Int64:
 		fmt.Fprintf(w, "<%s>%d", name, v.Int())
-	case reflect.Float64:
-		fmt.Fprintf(w, "<%s>%s", name, strconv.FormatFloat(v.Float(), 'f', -1, 64))
+	case reflect.Float32, reflect.Float64:
+		fmt.Fprintf(w, "<%s>%s", name, strconv.FormatFloat(v.Float(), 'f', -1, v.Type().Bits()))
 	default:
 		return fmt.Errorf("%s: this AWS cannot write a %s", of, v.Type())
 	}
