@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"kerf.sh/kerf/internal/kube"
 	"kerf.sh/kerf/internal/kube/convert"
@@ -84,7 +85,8 @@ type judge struct {
 	before map[string][]byte
 }
 
-func newJudge(before []kube.Found) (*judge, error) {
+// definitions are those that Kerf installs, read once.
+var definitions = sync.OnceValues(func() (*schema.Schemas, error) {
 	crds, err := setup.CRDs()
 	if err != nil {
 		return nil, err
@@ -93,10 +95,15 @@ func newJudge(before []kube.Found) (*judge, error) {
 	for i := range crds {
 		raw = append(raw, crds[i].Object)
 	}
-	j := &judge{before: map[string][]byte{}}
-	if j.schemas, err = schema.New(raw); err != nil {
+	return schema.New(raw)
+})
+
+func newJudge(before []kube.Found) (*judge, error) {
+	schemas, err := definitions()
+	if err != nil {
 		return nil, err
 	}
+	j := &judge{schemas: schemas, before: map[string][]byte{}}
 	for i := range before {
 		j.before[key(&before[i])] = before[i].Raw
 	}

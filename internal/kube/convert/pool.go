@@ -303,12 +303,13 @@ func (w *work) templateMeta(pool Object) {
 // sort: today a pool without them takes everything.
 func (w *work) assumed(pool Object) {
 	const path = "spec.template.spec.requirements"
-	list, _ := get(pool, path).([]any)
+	given, _ := get(pool, path).([]any)
+	list := given
 	labels, _ := get(pool, "spec.template.metadata.labels").(map[string]any)
 	says := func(keys ...string) bool {
 		return slices.ContainsFunc(keys, func(k string) bool {
 			_, ok := labels[k]
-			return ok || slices.ContainsFunc(list, func(e any) bool {
+			return ok || slices.ContainsFunc(given, func(e any) bool {
 				q, _ := e.(map[string]any)
 				return q["key"] == k
 			})

@@ -1,9 +1,11 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
@@ -41,7 +43,8 @@ type Verdict struct {
 	// Unknown are messages about unknown fields. kubectl asks the server to refuse them; a
 	// client that does not gets a warning, and the fields are dropped.
 	Unknown []string
-	// Causes are why it is refused, in the order of the API server.
+	// Causes are why it is refused, by field: the API server's order changes from call to call.
+	// The last one tells that rules were not looked at, when it is so.
 	Causes []Cause
 	// Object is what would be stored: pruned, with defaults. nil when Undecodable is set.
 	Object map[string]any
@@ -62,9 +65,13 @@ func (s *Schemas) Check(raw, old []byte) (*Verdict, error) {
 	if err := json.UnmarshalCaseSensitivePreserveInts(raw, &id); err != nil {
 		return nil, fmt.Errorf("read an object: %w", err)
 	}
-	k := s.kinds[versionKind{id.APIVersion, id.Kind}]
-	if k == nil {
+	of := s.kinds[versionKind{id.APIVersion, id.Kind}]
+	if of == nil {
 		return nil, fmt.Errorf("%s %s: %w", id.APIVersion, id.Kind, ErrKind)
+	}
+	k, err := of()
+	if err != nil {
+		return nil, err
 	}
 	out := &Verdict{}
 	u, unknown, err := k.decode(raw)
@@ -90,7 +97,18 @@ func (s *Schemas) Check(raw, old []byte) (*Verdict, error) {
 	for _, e := range errs {
 		out.Causes = append(out.Causes, Cause{Field: e.Field, Reason: string(e.Type), Message: e.ErrorBody()})
 	}
+	slices.SortStableFunc(out.Causes, func(a, b Cause) int {
+		return cmp.Or(later(a)-later(b), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
+	})
 	return out, nil
+}
+
+// later puts a cause about no field behind the others.
+func later(c Cause) int {
+	if c.Field == "" || c.Field == "<nil>" {
+		return 1
+	}
+	return 0
 }
 
 // decode makes of bytes what the API server makes of them: metadata in their own form, unknown

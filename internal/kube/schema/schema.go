@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -19,7 +20,7 @@ import (
 // Schemas are the kinds that some CustomResourceDefinitions define. They are made once and can
 // be used by several goroutines.
 type Schemas struct {
-	kinds map[versionKind]*kind
+	kinds map[versionKind]func() (*kind, error)
 }
 
 type versionKind struct{ apiVersion, kind string }
@@ -35,10 +36,11 @@ type kind struct {
 	rules         *cel.Validator
 }
 
-// New reads definitions, each a CustomResourceDefinition of apiextensions.k8s.io/v1 as JSON. An
-// error says which of them cannot be used.
+// New reads definitions, each a CustomResourceDefinition of apiextensions.k8s.io/v1 as JSON. The
+// rules of a kind are compiled when the first object of it is checked, which takes tenths of a
+// second.
 func New(definitions []json.RawMessage) (*Schemas, error) {
-	out := &Schemas{kinds: map[versionKind]*kind{}}
+	out := &Schemas{kinds: map[versionKind]func() (*kind, error){}}
 	for _, raw := range definitions {
 		var crd apiextensionsv1.CustomResourceDefinition
 		if err := json.Unmarshal(raw, &crd); err != nil {
@@ -49,18 +51,21 @@ func New(definitions []json.RawMessage) (*Schemas, error) {
 			if !v.Served {
 				continue
 			}
-			k, err := newKind(&crd, v)
-			if err != nil {
-				return nil, fmt.Errorf("read the definition %s, version %s: %w", crd.Name, v.Name, err)
-			}
-			out.kinds[k.versionKind] = k
+			id := versionKind{crd.Spec.Group + "/" + v.Name, crd.Spec.Names.Kind}
+			out.kinds[id] = sync.OnceValues(func() (*kind, error) {
+				k, err := newKind(&crd, v, id)
+				if err != nil {
+					return nil, fmt.Errorf("read the definition %s, version %s: %w", crd.Name, v.Name, err)
+				}
+				return k, nil
+			})
 		}
 	}
 	return out, nil
 }
 
 // newKind does what the API server does with a definition before it serves it.
-func newKind(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion) (*kind, error) {
+func newKind(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion, id versionKind) (*kind, error) {
 	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 		return nil, fmt.Errorf("it has no schema")
 	}
@@ -81,7 +86,7 @@ func newKind(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.C
 		return nil, err
 	}
 	k := &kind{
-		versionKind: versionKind{crd.Spec.Group + "/" + v.Name, crd.Spec.Names.Kind},
+		versionKind: id,
 		namespaced:  crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
 		schema:      s,
 		validator:   validator,
@@ -94,11 +99,6 @@ func newKind(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.C
 		}
 	}
 	return k, nil
-}
-
-// Has reports whether a kind is defined in a version.
-func (s *Schemas) Has(apiVersion, name string) bool {
-	return s.kinds[versionKind{apiVersion, name}] != nil
 }
 
 // Served are the versions of a kind in a group, unsorted; none when the kind is not defined.
