@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a step may take on a busy machine.
-const patience = 6 * time.Minute
+const patience = 9 * time.Minute
 
 var functions = []string{"sweep", "lifecycle", "catalog", "interruption", "consolidation", "plan", "bootstrap"}
 
@@ -306,10 +306,17 @@ func (s *story) consolidation() {
 	s.must(json.Unmarshal(raw, &answer))
 	s.say("%s", strings.TrimSpace(answer.Text))
 	took := s.until(func() error {
-		if now := s.cost(); now*10 > before*6 {
+		if now := s.cost(); now*4 > before*3 {
 			return fmt.Errorf("the nodes cost %s, of %s", dollars(now), dollars(before))
 		}
-		_, err := s.running(s.ctx, "shop", fewPods)
+		list, err := s.summaries(s.ctx, "consolidation", began)
+		if err != nil {
+			return err
+		}
+		if last := list[len(list)-1].line; !strings.Contains(last, `"outcome":"Idle"`) {
+			return errors.New("consolidation goes on: " + last)
+		}
+		_, err = s.running(s.ctx, "shop", fewPods)
 		return err
 	})
 	s.say("After %v the nodes cost %s instead of %s; %d instead of %d of them.", took, dollars(s.cost()), dollars(before), len(s.living()), nodes)
