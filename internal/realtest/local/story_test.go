@@ -310,8 +310,8 @@ func (s *story) consolidation() {
 			return fmt.Errorf("the nodes cost %s, of %s", dollars(now), dollars(before))
 		}
 		list, err := s.summaries(s.ctx, "consolidation", began)
-		if err != nil {
-			return err
+		if err != nil || len(list) == 0 {
+			return errors.Join(err, errors.New("no pass of consolidation yet"))
 		}
 		if last := list[len(list)-1].line; !strings.Contains(last, `"outcome":"Idle"`) {
 			return errors.New("consolidation goes on: " + last)
