@@ -15,7 +15,7 @@ const (
 func (d *Day) charts() []chart {
 	k, n := d.Kerf.Samples, d.Never.Samples
 	price := chart{Name: "price", Title: "What the nodes cost, an hour"}
-	top := d.scale(&price, func(v int64) string { return Dollars(v) }, 1_000_000, func(i int) int64 { return max(k[i].Price, n[i].Price, d.Floor[i]) })
+	top := d.scale(&price, func(v int64) string { return fmt.Sprintf("$%d", v/1_000_000) }, 1_000_000, func(i int) int64 { return max(k[i].Price, n[i].Price, d.Floor[i]) })
 	price.Shapes = []shape{
 		{"gap", d.area(top, func(i int) int64 { return n[i].Price }, func(i int) int64 { return k[i].Price }), ""},
 		{"never", d.line(top, func(i int) int64 { return n[i].Price }), "never consolidate"},

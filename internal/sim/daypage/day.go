@@ -31,7 +31,6 @@ type Run struct {
 	Longest Wait
 	Waits   int // pods that started
 	P95     time.Duration
-	Nodes   int // launched
 }
 
 // Wait is how long a pod waited.

@@ -112,9 +112,9 @@ func newView(d *Day) *view {
 		}
 	}
 	v.Figures = []figure{
-		{"strong", Dollars(paid), "for the nodes of the day", percentLess(paid, never) + " less than " + Dollars(never)},
-		{"", Dollars(floor), "is the floor", "every pod packed anew every ten minutes, moving them for free"},
-		{"", Long(d.Kerf.Longest.Long), "was the longest wait", fmt.Sprintf("until a pod ran (%s); 95 %% of %d ran within %s", d.Kerf.Longest.Pod, d.Kerf.Waits, Long(d.Kerf.P95))},
+		{"strong", Dollars(never - paid), "saved in a day", "against the same day with consolidateAfter: Never"},
+		{"", Dollars(floor), "would be the floor", "all pods packed anew every ten minutes, as if moving them were free"},
+		{"", Long(d.Kerf.Longest.Long), "was the longest wait", fmt.Sprintf("until a pod ran; 95 %% of %d ran within %s", d.Kerf.Waits, Long(d.Kerf.P95))},
 		{class(lost == 0), fmt.Sprintf("%d of %d", moved, moved+lost), "pods left in time", "when EC2 took " + count(len(d.Interruptions), "spot node")},
 		{class(d.Image.Joined == 0), count(d.Image.RolledBack, "move"), "taken back from a bad image", fmt.Sprintf("%d instances never joined, %s; no pod was on them", d.Image.Launched, Dollars(d.Image.Cost))},
 		{"", count(removed, "node"), "went, each with a reason", fmt.Sprintf("in %s; %d more were taken back", count(len(d.Moves)-back, "move"), back)},
@@ -160,12 +160,12 @@ func (d *Day) percent(at time.Duration) float64 {
 // lanes are the rows of things that happened.
 func (v *view) lanes() {
 	d := v.Day
-	spot := lane{Label: "Spot nodes taken", Class: "spot"}
+	spot := lane{Label: "Spot taken", Class: "spot"}
 	for _, i := range d.Interruptions {
 		spot.Marks = append(spot.Marks, mark{At: d.percent(i.At), Label: fmt.Sprintf("%s %s taken, %s", d.Clock(i.At), i.Node, count(i.Pods, "pod"))})
 	}
-	empty, cheaper := lane{Label: "Empty nodes removed", Class: "empty"}, lane{Label: "Pods moved to save", Class: "under"}
-	drift, back := lane{Label: "Renewed for an image", Class: "drift"}, lane{Label: "Taken back", Class: "back"}
+	empty, cheaper := lane{Label: "Empty, removed", Class: "empty"}, lane{Label: "Moved to save", Class: "under"}
+	drift, back := lane{Label: "New image", Class: "drift"}, lane{Label: "Taken back", Class: "back"}
 	for i := range d.Moves {
 		m := &d.Moves[i]
 		to := &drift
@@ -204,7 +204,16 @@ func (d *Day) part(c *Chapter) part {
 }
 
 // gain is a saving with its sign, from the purse's side.
-func gain(saved int64) string { return Dollars(-saved) }
+func gain(saved int64) string {
+	sign := "−"
+	if saved < 0 {
+		sign, saved = "+", -saved
+	}
+	if saved == 0 {
+		return "$0"
+	}
+	return fmt.Sprintf("%s$%d.%03d", sign, (saved+500)/1_000_000, (saved+500)/1_000%1_000)
+}
 
 func (d *Day) row(m *Move) row {
 	r := row{When: d.Clock(m.At), Tag: m.Reason, Class: strings.ToLower(m.Reason), What: strings.Join(m.Nodes, " + "), Detail: m.Detail, Gain: gain(m.Saving)}
