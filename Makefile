@@ -48,8 +48,9 @@ help: ## list the targets
 	@echo
 
 .PHONY: demo
-demo: $(BUILD)/host/plan ## plan the cluster in events/worlds/demo: text here, page in build/demo/plan.html
+demo: $(BUILD)/host/plan ## plan the cluster in events/worlds/demo, then run a simulated day: text here, pages in build/demo
 	@GO_PLAN=$(BUILD)/host/plan scripts/demo/run.sh $(BUILD)/demo
+	@GO='$(GO)' scripts/demo/day.sh $(BUILD)/demo
 
 .PHONY: plan
 plan: $(if $(findstring --context,$(ARGS))$(findstring --kubeconfig,$(ARGS)),,check-f) $(BUILD)/host/plan ## plan your own objects: make plan F=file-or-folder [ARGS="--explain pod/ns/name -o json"], or your cluster: ARGS="--context NAME"
@@ -177,7 +178,8 @@ fmt: ## format the Go code
 	gofmt -w functions infra internal scripts
 
 .PHONY: generate
-generate: check-go ## rewrite the pages of docs/ that come from tables in the code; with FACTS=file DATE=yyyy-mm-dd the embedded table of types too
+generate: check-go ## rewrite the pages of docs/ that come from tables in the code; with REGION=name the embedded table of that region from AWS (credentials needed), with FACTS=file DATE=yyyy-mm-dd that of us-east-1
+	@if [ -n '$(REGION)' ]; then $(GO) run ./scripts/catalog -live -region '$(REGION)' -table 'internal/catalog/$(REGION).table'; fi
 	@if [ -n '$(FACTS)' ]; then $(GO) run ./scripts/catalog -facts '$(FACTS)' -date '$(DATE)' -table internal/catalog/us-east-1.table; fi
 	$(GO) run ./scripts/docs
 

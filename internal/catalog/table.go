@@ -3,7 +3,7 @@ package catalog
 import (
 	"bytes"
 	"compress/gzip"
-	_ "embed" // for the table
+	"embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,34 +13,47 @@ import (
 	"sync"
 )
 
-// tableUSEast1 is written by scripts/catalog; encode.go says how.
+// tables are written by scripts/catalog, one for a region; encode.go says how.
 //
-//go:embed us-east-1.table
-var tableUSEast1 []byte
+//go:embed *.table
+var tables embed.FS
 
-// embedded is the decoded table. It is the same for every caller and depends on
-// nothing, so it can be kept while the process lives.
-var embedded = sync.OnceValue(func() *Catalog {
-	c, err := decodeTable(tableUSEast1)
-	if err != nil {
-		panic("embedded catalogue: " + err.Error()) // a broken build
+// defaultTable is the region whose table is always there.
+const defaultTable = "us-east-1"
+
+// decoded are the decoded tables by region. A table is the same for every caller and depends
+// on nothing, so it can be kept while the process lives.
+var decoded sync.Map
+
+func embedded(region string) *Catalog {
+	if c, ok := decoded.Load(region); ok {
+		return c.(*Catalog)
 	}
-	return c
-})
+	data, err := tables.ReadFile(region + ".table")
+	if err != nil {
+		return nil // there is none
+	}
+	c, err := decodeTable(data)
+	if err == nil && c.Region != region {
+		err = fmt.Errorf("it is of region %q", c.Region)
+	}
+	if err != nil {
+		panic("embedded catalogue " + region + ": " + err.Error()) // a broken build
+	}
+	kept, _ := decoded.LoadOrStore(region, c)
+	return kept.(*Catalog)
+}
 
 // Default returns the embedded table of us-east-1. It is shared and must not be
 // changed.
-func Default() *Catalog { return embedded() }
+func Default() *Catalog { return embedded(defaultTable) }
 
 // Embedded returns the embedded table of a region; false when there is none. Then
 // the caller can use Default and must say so: types and figures are mostly the
 // same elsewhere, prices and zones are not.
 func Embedded(region string) (*Catalog, bool) {
-	c := embedded()
-	if region != c.Region {
-		return nil, false
-	}
-	return c, true
+	c := embedded(region)
+	return c, c != nil
 }
 
 // tableMagic opens a table; the digit is the version of the format.

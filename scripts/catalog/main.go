@@ -4,15 +4,23 @@
 //
 //	go run ./scripts/catalog -facts FILE -date 2026-07-20 -table internal/catalog/us-east-1.table -golden internal/catalog/testdata/published.tsv.gz
 //	go run ./scripts/catalog -facts FILE -date 2026-07-20 -spot spread -catalogue catalogue.json
+//
+// With -live it asks AWS instead, with the credentials of the environment; a table that is
+// beside the first one is embedded with it:
+//
+//	go run ./scripts/catalog -live -region eu-west-1 -table internal/catalog/eu-west-1.table
+//	go run ./scripts/catalog -live -region eu-west-1 -catalogue catalogue.json
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/workload"
@@ -28,7 +36,8 @@ func main() {
 func run(args []string) error {
 	flags := flag.NewFlagSet("catalog", flag.ContinueOnError)
 	var (
-		factsPath = flags.String("facts", "", "JSON `file` of published facts (required)")
+		factsPath = flags.String("facts", "", "JSON `file` of published facts")
+		live      = flags.Bool("live", false, "ask AWS for types, zones and prices of -region, in place of -facts")
 		region    = flags.String("region", "us-east-1", "`region` of the facts")
 		date      = flags.String("date", "", "`date` of the prices, YYYY-MM-DD (required)")
 		zones     = flags.String("zones", "us-east-1a=use1-az1,us-east-1b=use1-az2,us-east-1c=use1-az4", "zone ids, `ZONE=ID,...`")
@@ -40,8 +49,11 @@ func run(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if *live {
+		return runLive(*factsPath+*golden, *region, *date, *table, *catalogue)
+	}
 	if *factsPath == "" || *date == "" {
-		return errors.New("-facts and -date are required")
+		return errors.New("-facts and -date are required, or -live")
 	}
 	if *table+*golden+*catalogue == "" {
 		return errors.New("nothing to write: give -table, -golden or -catalogue")
@@ -76,6 +88,22 @@ func run(args []string) error {
 		return fmt.Errorf("write catalogue: %w", err)
 	}
 	return nil
+}
+
+func runLive(others, region, date, table, catalogue string) error {
+	switch {
+	case others != "":
+		return errors.New("-live: -facts and -golden are of published figures")
+	case table+catalogue == "":
+		return errors.New("nothing to write: give -table or -catalogue")
+	case date == "":
+		date = time.Now().UTC().Format(time.DateOnly)
+	}
+	c, err := fromAWS(context.Background(), region)
+	if err != nil {
+		return fmt.Errorf("ask AWS about %s: %w", region, err)
+	}
+	return writeLive(c, date, table, catalogue)
 }
 
 // write writes what format makes of v; no path, no file.
