@@ -70,7 +70,7 @@ func y(v, top int64) string {
 	return fmt.Sprintf("%d.%d", t/10, t%10)
 }
 
-// line is a curve of steps: what holds at a sample held since the one before.
+// line is a curve of steps: what a sample says holds until the next one.
 func (d *Day) line(top int64, at func(i int) int64) string {
 	var b strings.Builder
 	d.steps(&b, "M", top, at)

@@ -98,10 +98,10 @@ type Move struct {
 // Back reports whether the move was taken back.
 func (m Move) Back() bool { return m.Why != "" }
 
-// cost is what a curve comes to over the day.
+// cost is what a curve comes to over the day: what a sample says holds until the next one.
 func (d *Day) cost(n int, at func(i int) int64) int64 {
 	var sum int64
-	for i := range n {
+	for i := range n - 1 {
 		sum += at(i)
 	}
 	return sum * int64(d.Step/time.Second) / 3600

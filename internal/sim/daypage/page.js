@@ -26,6 +26,6 @@
   }
   out.hidden = false;
   out.textContent = "Point at the curves to read them out.";
-  board.addEventListener("pointermove", function (e) { if (e.target.closest(".canvas")) show(e.clientX); });
-  board.addEventListener("pointerdown", function (e) { if (e.target.closest(".canvas")) show(e.clientX); });
+  board.addEventListener("pointermove", function (e) { if (e.target.closest(".canvas:not(.hours .canvas)")) show(e.clientX); });
+  board.addEventListener("pointerdown", function (e) { if (e.target.closest(".canvas:not(.hours .canvas)")) show(e.clientX); });
 })();
