@@ -34,6 +34,7 @@ type view struct {
 	Explained                     *plan.Explanation
 	Diff                          *comparison
 	DiffOnly                      bool
+	Tables                        []*sorted
 	// Changes and ExplainedBefore are shown with Explained alone.
 	Changes         []string
 	ExplainedBefore *plan.Explanation
@@ -152,6 +153,7 @@ func newView(p *plan.Plan) *view {
 	for _, r := range p.Remarks() {
 		v.Remarks = append(v.Remarks, verdict{Objects: []string{r.Object}, Code: r.Code, Detail: r.Detail, Meaning: plan.Info(r.Code).Meaning, Pools: r.Pools})
 	}
+	v.Tables = slices.DeleteFunc([]*sorted{nodesTable(p), podsTable(p)}, func(t *sorted) bool { return t == nil })
 	v.Memory = p.Memory.Lines(p.Launches)
 	v.Warnings = warningsOf(p.Warnings)
 	return v
@@ -176,7 +178,11 @@ func (v *view) money(p *plan.Plan) {
 		{"after this plan", plan.Dollars(s.PriceAfter), plan.PerMonth(s.PriceAfter) + " a month, " + note, "strong"},
 	}
 	if s.Launches > 0 {
-		v.Figures = append(v.Figures, figure{"new nodes", plan.Dollars(s.LaunchPrice), "at most " + plan.Dollars(s.LaunchPriceWorst) + " with the dearest options", ""})
+		note := "at most " + plan.Dollars(s.LaunchPriceWorst) + " with the dearest options"
+		if s.Committed > 0 {
+			note = plan.Dollars(s.Committed) + " of it committed already (Savings Plans, reserved instances); " + note
+		}
+		v.Figures = append(v.Figures, figure{"new nodes", plan.Dollars(s.LaunchPrice), note, ""})
 	}
 	if s.Launches > 0 && s.LaunchLowerBound > 0 {
 		class := ""
