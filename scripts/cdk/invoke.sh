@@ -20,7 +20,10 @@ name=$(output_of "$stack" "${fn^}FunctionName")
 if [ -z "$name" ]; then echo "invoke: stack $stack has no function $fn" >&2; exit 1; fi
 answer=$(mktemp)
 trap 'rm -f "$answer"' EXIT
-aws lambda invoke --function-name "$name" --cli-binary-format raw-in-base64-out --payload "file://$event" "$answer" >&2
+# Version 2 of the CLI takes a payload as base64, if it is not told otherwise; version 1 takes it as it is.
+raw=(--cli-binary-format raw-in-base64-out)
+case $(aws --version 2>&1) in aws-cli/1.*) raw=() ;; esac
+aws lambda invoke --function-name "$name" "${raw[@]}" --payload "file://$event" "$answer" >&2
 # A text is printed as it reads, where jq is there to take it out of the JSON.
 if command -v jq >/dev/null; then
   jq -r 'if type == "object" and (.text | type) == "string" then .text else . end' "$answer"

@@ -9,6 +9,7 @@ case $fn in
   *) echo "logs: there is no function $fn; there are plan, sweep, lifecycle, catalog, interruption, consolidation, bootstrap" >&2; exit 2 ;;
 esac
 command -v aws >/dev/null || { echo "logs: the AWS CLI is missing" >&2; exit 1; }
+case $(aws --version 2>&1) in aws-cli/1.*) echo "logs: version 2 of the AWS CLI is needed: version 1 has no 'aws logs tail'" >&2; exit 1 ;; esac
 source "$(dirname "$0")/stack.sh"
 
 stack=$(stack_of "$cluster")
