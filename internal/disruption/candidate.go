@@ -49,9 +49,9 @@ type node struct {
 }
 
 // empty reports whether nothing on the node would have to move (Karpenter: pods whose
-// eviction costs nothing do not count).
+// eviction costs nothing do not count, and a node with a unit of a CapacityBuffer is not empty).
 func (n *node) empty() bool {
-	return !slices.ContainsFunc(n.moving, func(p *snapshot.Pod) bool { return evictionCost(p) > 0 })
+	return !slices.ContainsFunc(n.moving, func(p *snapshot.Pod) bool { return evictionCost(p) > 0 || p.Buffer != "" })
 }
 
 // micro is one average pod in the unit of costs.
@@ -261,6 +261,9 @@ func (x *search) budgetBlocks(p *snapshot.Pod) string {
 
 // covering are the PodDisruptionBudgets of a pod.
 func (x *search) covering(p *snapshot.Pod) (out []*snapshot.PodDisruptionBudget) {
+	if p.Buffer != "" {
+		return nil // nothing is evicted
+	}
 	for _, b := range x.budgets[p.Namespace] {
 		if scheduling.Selects(b.Selector, p.Labels) {
 			out = append(out, b)
@@ -281,7 +284,7 @@ func (x *search) resting(n *node) (plan.Code, string) {
 		return plan.CoolingDown, why
 	}
 	if unit := x.buffered[n.name]; unit != "" {
-		return plan.NodeNominated, "unit " + unit + " of a CapacityBuffer counts on its room"
+		return plan.NodeNominated, "unit " + unit + " of a CapacityBuffer counts on its room, and rules about the pods beside it keep it there"
 	}
 	switch {
 	case n.pool.Replicas != nil:

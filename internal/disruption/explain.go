@@ -29,6 +29,9 @@ func (x *search) best(g *ground, n *node) plan.Verdict {
 		v.Detail += x.spotRemark(n)
 		return v
 	}
+	if slices.ContainsFunc(n.moving, func(p *snapshot.Pod) bool { return p.Buffer != "" }) {
+		return plan.Verdict{Code: plan.NothingCheaper, Detail: "no new node stands in for one that CapacityBuffers count on"}
+	}
 	x.until = x.work + DefaultWork // one look at each offer
 	if !slices.ContainsFunc(n.moving, func(p *snapshot.Pod) bool { return g.classOf[p] < 0 }) {
 		if r := x.standInFor(g, []*node{n}); r != nil {
@@ -51,16 +54,24 @@ func (g *ground) stuck(n *node, moved map[string]bool) string {
 	for _, p := range n.moving {
 		c := g.classOf[p]
 		if c < 0 {
-			return "pod " + p.Ref() + " has to be beside another one"
+			return called(p) + " has to be beside another one"
 		}
 		if why, stuck := r.nowhere(p, c, from, moved); stuck {
-			return "pod " + p.Ref() + " " + why
+			return called(p) + " " + why
 		}
 	}
 	if len(n.moving) == 1 {
-		return "other moves count on the room that there is for pod " + n.moving[0].Ref()
+		return "other moves count on the room that there is for " + called(n.moving[0])
 	}
 	return fmt.Sprintf("the others have no room for its %s together", plan.Count(len(n.moving), "pod"))
+}
+
+// called is a pod or unit in a sentence.
+func called(p *snapshot.Pod) string {
+	if p.Buffer != "" {
+		return "unit " + p.Ref() + " of a CapacityBuffer"
+	}
+	return "pod " + p.Ref()
 }
 
 // nowhere says why no other node takes a pod; false when one does.

@@ -220,7 +220,7 @@ func (g *ground) reserve() {
 			asks[pl.Pod] = &p.Spec.Requests
 		}
 	}
-	if g.x.o.Base != nil && len(g.x.s.Buffers) > 0 {
+	if g.x.o.Base != nil {
 		for i := range g.x.o.Base.Pods {
 			if p := &g.x.o.Base.Pods[i]; p.Buffer {
 				asks[p.Ref] = &p.Requests
@@ -230,7 +230,7 @@ func (g *ground) reserve() {
 	for _, pl := range taken {
 		k, ok := g.at[pl.Node]
 		need := asks[pl.Pod]
-		if !ok || need == nil {
+		if !ok || need == nil || g.x.housed[pl.Pod] {
 			continue
 		}
 		for d, name := range g.p.Dims {

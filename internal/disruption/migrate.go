@@ -257,6 +257,9 @@ func (x *search) without(n *node) *snapshot.Snapshot {
 	s.Pods = make([]snapshot.Pod, 0, len(x.s.Pods))
 	for i := range x.s.Pods {
 		p := &x.s.Pods[i]
+		if p.Buffer != "" {
+			continue // who plans for units finds them another place
+		}
 		own := x.byName[p.NodeName]
 		stays := p.NodeName != "" && (own == nil || !own.ending && x.gone[own.name] == nil) || own == n && n != nil
 		if node := to[p.Ref()]; !stays && !promised[p.Ref()] {

@@ -108,6 +108,9 @@ func (x *search) after(g *ground, chosen []removal, gone []*node) *snapshot.Snap
 			s.NodeClaims = append(s.NodeClaims, r.add.claim(s.Now))
 		}
 		for _, h := range r.to {
+			if h.pod.Buffer != "" {
+				continue // nobody promises a unit anything: it has to have room after all pods
+			}
 			s.Nominations = append(s.Nominations, snapshot.Nomination{
 				Namespace: h.pod.Namespace, Pod: h.pod.Name, UID: h.pod.UID, Node: g.nameOf(r, h), Until: s.Now.Add(hold),
 			})

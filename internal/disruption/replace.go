@@ -161,6 +161,9 @@ func (x *search) standIn(g *ground, o *offers, group []*node, left []int64) *rem
 	zone, classes := "", map[int]bool{}
 	for _, n := range group {
 		for _, p := range n.moving {
+			if p.Buffer != "" {
+				return nil // others plan a launch for it as soon as the node is on its way out
+			}
 			c := g.classOf[p]
 			classes[c] = true
 			for d, v := range g.need[c] {

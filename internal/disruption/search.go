@@ -83,10 +83,13 @@ type search struct {
 	// rests are nodes that consolidation leaves in peace, takenBack those of them that do not
 	// drift either, each with the reason.
 	rests, takenBack map[string]string
-	buffered         map[string]string // a unit of a CapacityBuffer that counts on a node's room
-	alternative      map[string]plan.Verdict
-	left             map[string]bool
-	moves            []plan.Move
+	// housed are the units of CapacityBuffers that are on nodes, as pods of the snapshot;
+	// buffered is one of those that have to stay, by node.
+	housed      map[string]bool
+	buffered    map[string]string
+	alternative map[string]plan.Verdict
+	left        map[string]bool
+	moves       []plan.Move
 	// gone are nodes that moves remove, incoming what those launch, promises where their pods
 	// go, keeps nodes that take such pods, with the node that they come from.
 	gone     map[string]*node
@@ -149,7 +152,7 @@ func newSearch(s *snapshot.Snapshot, c *catalog.Catalog, o Options) *search {
 		x.budgets[b.Namespace] = append(x.budgets[b.Namespace], b)
 	}
 	x.prices = scheduling.New(bare(s), c)
-	x.buffered = x.units()
+	x.house()
 	x.read()
 	x.judge()
 	return x
@@ -160,26 +163,6 @@ func bare(s *snapshot.Snapshot) *snapshot.Snapshot {
 	out := *s
 	out.Pods, out.Nodes, out.NodeClaims, out.DaemonSets, out.Workloads, out.Nominations, out.Buffers = nil, nil, nil, nil, nil, nil, nil
 	return &out
-}
-
-// units are those of CapacityBuffers that the plan of the same snapshot has on nodes.
-func (x *search) units() map[string]string {
-	if x.o.Base == nil || len(x.s.Buffers) == 0 {
-		return nil
-	}
-	unit := map[string]bool{}
-	for i := range x.o.Base.Pods {
-		if p := &x.o.Base.Pods[i]; p.Buffer {
-			unit[p.Ref] = true
-		}
-	}
-	out := map[string]string{}
-	for _, p := range x.o.Base.Placements {
-		if unit[p.Pod] && out[p.Node] == "" {
-			out[p.Node] = p.Pod
-		}
-	}
-	return out
 }
 
 // say gives a node a verdict; the first one counts.

@@ -224,6 +224,11 @@ func carriedOut(s *snapshot.Snapshot, c *catalog.Catalog, r *Result) []string {
 		}
 		delete(to, d.Pod)
 	}
+	for _, d := range p.Placements {
+		if plan.IsUnit(d.Pod) && !gone[d.Node] && !slices.ContainsFunc(p.Launches, func(l plan.Launch) bool { return l.Name == d.Node }) {
+			delete(to, d.Pod) // wherever it is: it has room
+		}
+	}
 	for pod := range to {
 		out = append(out, "pod "+pod+" has no place after all moves")
 	}

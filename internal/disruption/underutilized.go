@@ -146,17 +146,16 @@ func (r *removal) move(g *ground) plan.Move {
 	}
 	slices.Sort(m.Remove)
 	m.ID = moveID(m.Reason, m.Remove)
-	m.Detail = fmt.Sprintf("other nodes have room for %s", plan.Count(len(r.to), "pod"))
-	where := func(h hop) string { return g.nameOf(r, h) }
+	for _, h := range r.to {
+		m.Placements = append(m.Placements, plan.Placement{Pod: h.pod.Ref(), Node: g.nameOf(r, h)})
+	}
+	slices.SortFunc(m.Placements, func(a, b plan.Placement) int { return strings.Compare(a.Pod, b.Pod) })
+	m.Detail = "other nodes have room for " + plan.CountMoved(m.Placements)
 	if r.add != nil {
 		m.Detail = fmt.Sprintf("%s in %s (%s) at %s an hour stands in for %s at %s", r.add.launch.Chosen.InstanceType, r.add.launch.Chosen.Zone,
 			r.add.launch.Chosen.CapacityType, plan.Dollars(r.add.price), plan.Count(len(r.nodes), "node"), plan.Dollars(r.price()))
 		m.Add = []plan.Launch{r.add.launch}
 	}
-	for _, h := range r.to {
-		m.Placements = append(m.Placements, plan.Placement{Pod: h.pod.Ref(), Node: where(h)})
-	}
-	slices.SortFunc(m.Placements, func(a, b plan.Placement) int { return strings.Compare(a.Pod, b.Pod) })
 	return m
 }
 

@@ -42,7 +42,7 @@ func (t *report) moves() {
 		if m.Saving < 0 {
 			saves = "costs " + Dollars(-m.Saving) + " an hour more"
 		}
-		t.para("      ", "      ", fmt.Sprintf("%s, moves %s: %s", saves, Count(len(m.Placements), "pod"), m.Detail), nil)
+		t.para("      ", "      ", fmt.Sprintf("%s, moves %s: %s", saves, CountMoved(m.Placements), m.Detail), nil)
 		for _, b := range m.Blockers {
 			t.para("      ", "      ", "held up by "+b, nil)
 		}
