@@ -61,8 +61,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestBroken: what a wrong answer to one list makes of the reading.
-func TestBroken(t *testing.T) {
+// TestBrokenReadings: what a wrong answer to one list makes of the reading.
+func TestBrokenReadings(t *testing.T) {
 	type answer = func(w http.ResponseWriter, q *http.Request, nth int) bool
 	on := func(path string, f answer) answer {
 		return func(w http.ResponseWriter, q *http.Request, nth int) bool { return q.URL.Path == path && f(w, q, nth) }
@@ -109,11 +109,13 @@ func TestBroken(t *testing.T) {
 	}{
 		{"BC-37: pools may not be listed", on(poolsPath, forbidden), `lacks verb "list" on resource "nodepools" of API group "karpenter.sh"`, "", nil},
 		{"pods may not be listed", on(podsPath, fail(403, metav1.StatusReasonForbidden, "pods is forbidden")), "", `lacks verb "list" on resource "pods" of API group ""`, ErrForbidden},
-		{"nobody is known", fail(401, metav1.StatusReasonUnauthorized, "Unauthorized"), "", "does not accept our identity", ErrUnauthorized},
-		{"one list is not for us, 401", on(claimsPath, fail(401, metav1.StatusReasonUnauthorized, "Unauthorized")), "", "does not accept our identity", ErrUnauthorized},
-		{"the first page of pods breaks off", on(podsPath, truncated), "", "list pods", ErrUnavailable},
-		{"the second page of nodes breaks off", on(nodesPath, second(truncated)), "", "list nodes", ErrUnavailable},
+		{"BC-37: every list is answered 401, with a renewed identity too", fail(401, metav1.StatusReasonUnauthorized, "Unauthorized"), "", "does not accept our identity", ErrUnauthorized},
+		{"BC-37: one list is answered 401", on(claimsPath, fail(401, metav1.StatusReasonUnauthorized, "Unauthorized")), "", "does not accept our identity", ErrUnauthorized},
+		{"a page that fails: the first of pods breaks off", on(podsPath, truncated), "", "list pods", ErrUnavailable},
+		{"a page that fails: the second of nodes breaks off", on(nodesPath, second(truncated)), "", "list nodes", ErrUnavailable},
 		{"the second page of nodes is no protobuf", on(nodesPath, second(garbage)), "", "list nodes: decode the answer", ErrUnavailable},
+		{"S-19: the list of pods is throttled", on(podsPath, fail(429, metav1.StatusReasonTooManyRequests, "too many requests")), "", "list pods: too many requests", ErrUnavailable},
+		{"S-19: the second page of pods is throttled", on(podsPath, second(fail(429, metav1.StatusReasonTooManyRequests, "too many requests"))), "", "list pods: too many requests", ErrUnavailable},
 		{"a proxy answers with a page of its own", on(nodesPath, login), "", `an answer of type "text/html"`, ErrUnavailable},
 		{"daemon sets fail", on("/apis/apps/v1/daemonsets", fail(500, metav1.StatusReasonInternalError, "etcd is away")), "list daemonsets.apps: etcd is away (500)", "", nil},
 		{"a list without items", on(poolsPath, empty), "without items: the answer is not whole", "", nil},
@@ -147,8 +149,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestImplausible: a list that is empty though it cannot be.
-func TestImplausible(t *testing.T) {
+// TestZeroItemsThoughClaimsExist: a list that is empty though it cannot be.
+func TestZeroItemsThoughClaimsExist(t *testing.T) {
 	for _, tt := range []struct{ name, path, want string }{
 		{"pods", podsPath, "list pods: the API server gave none, though there are 1 NodeClaim"},
 		{"nodes", nodesPath, "list nodes: the API server gave none, though there are 1 NodeClaim"},
@@ -179,9 +181,9 @@ func TestImplausible(t *testing.T) {
 	})
 }
 
-// TestExpired: a continue token that has expired begins the list anew; nothing of the
+// TestExpiredToken: a continue token that has expired begins the list anew; nothing of the
 // first try stays.
-func TestExpired(t *testing.T) {
+func TestExpiredToken(t *testing.T) {
 	f := newFake(t).cluster(10, 10)
 	f.wrong = func(w http.ResponseWriter, q *http.Request, nth int) bool {
 		if q.URL.Path != podsPath || nth != 3 {
@@ -204,8 +206,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestExpiredAlways: a list that is never finished is not there, and is named.
-func TestExpiredAlways(t *testing.T) {
+// TestTokenThatAlwaysExpires: a list that is never finished is not there, and is named.
+func TestTokenThatAlwaysExpires(t *testing.T) {
 	f := newFake(t).cluster(10, 10)
 	f.wrong = func(w http.ResponseWriter, q *http.Request, nth int) bool {
 		if q.URL.Query().Get("continue") == "" || q.URL.Path != nodesPath {
