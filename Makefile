@@ -63,6 +63,11 @@ what-if: $(BUILD)/host/plan ## what would differ: make what-if F=file-or-folder 
 	@$(BUILD)/host/plan $(if $(F),-f '$(F)',-f events/worlds/demo --cluster harbourlane-prod --now 2026-11-30T09:30:00Z) --diff \
 	  $(if $(FILE),--what-if '$(FILE)') $(if $(REMOVE),--remove '$(REMOVE)') $(ARGS)
 
+.PHONY: validate
+validate: $(BUILD)/host/plan ## are Karpenter manifests right, offline, of any generation: make validate FILE=file-or-folder [OLD=what-stands-there] [ARGS="--convert" writes today's]
+	@if [ -z '$(FILE)' ]; then echo "say what to check: make validate FILE=FILE|DIR|-   (docs/validate.md)" >&2; exit 2; fi
+	@$(BUILD)/host/plan --validate -f '$(FILE)' $(if $(OLD),--old '$(OLD)') $(ARGS)
+
 ##@ Check it
 
 .PHONY: test

@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"go/build"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -108,4 +110,28 @@ func status(err error) int {
 		return exit.ExitCode()
 	}
 	return -1
+}
+
+// TestManifests: the program on a command line checks manifests, and as it is built for Lambda it
+// does not link what that takes.
+func TestManifests(t *testing.T) {
+	cmd := program(t, []string{"--validate", "-f", "-"})
+	cmd.Stdin = strings.NewReader("{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: x}, spec: {weight: 0}}")
+	out, err := cmd.Output()
+	var status *exec.ExitError
+	if !errors.As(err, &status) || status.ExitCode() != 3 || !strings.Contains(string(out), "spec.template: Required value") {
+		t.Errorf("%v: %s", err, out)
+	}
+	const heavy = "kerf.sh/kerf/internal/app/validate"
+	for _, tags := range [][]string{nil, {"lambda.norpc"}} {
+		c := build.Default
+		c.BuildTags = tags
+		p, err := c.ImportDir(".", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := tags == nil; slices.Contains(p.Imports, heavy) != want {
+			t.Errorf("with the tags %v: %s is imported: %t", tags, heavy, !want)
+		}
+	}
 }

@@ -27,6 +27,7 @@ that is from the least possible, and why a pod cannot run. It changes nothing.
   plan --context prod
   plan -f cluster/ -o html > plan.html
   plan --doctor --cluster prod        why pods get no nodes (plan --doctor -h)
+  plan --validate -f pools/           are manifests right, of any generation (plan --validate -h)
 
 What to plan on
   -f FILE|DIR|-        Kubernetes objects, YAML or JSON, many documents or Lists; a directory is read

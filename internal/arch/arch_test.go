@@ -98,6 +98,13 @@ func TestRules(t *testing.T) {
 		{"a function imports more of internal", "functions/plan/main.go", `import "kerf.sh/kerf/internal/kube"`, []string{"imports kerf.sh/kerf/internal/kube: a function imports"}},
 		{"a function imports a library", "functions/plan/main.go", `import "sigs.k8s.io/yaml"`, []string{"imports sigs.k8s.io/yaml: a function imports"}},
 
+		{"the API server's validation is one package's", "internal/kube/schema/a.go", `import "k8s.io/apiserver/pkg/apis/cel"`, nil},
+		{"the API server's validation elsewhere", "internal/kube/live/a.go", `import "k8s.io/apiserver/pkg/apis/cel"`, []string{"imports k8s.io/apiserver/pkg/apis/cel: k8s.io/apiserver is for internal/kube/schema alone"}},
+		{"CEL elsewhere", "internal/app/validate/a.go", `import "github.com/google/cel-go/cel"`, []string{"imports github.com/google/cel-go/cel: github.com/google/cel-go is for"}},
+		{"the wiring of functions imports the heavy package", "internal/app/a.go", `import "kerf.sh/kerf/internal/kube/schema"`, []string{"imports kerf.sh/kerf/internal/kube/schema: internal/kube/schema is for internal/app/validate alone"}},
+		{"the plan program validates", "functions/plan/validate.go", `import "kerf.sh/kerf/internal/app/validate"`, nil},
+		{"another function validates", "functions/sweep/main.go", `import "kerf.sh/kerf/internal/app/validate"`, []string{"imports kerf.sh/kerf/internal/app/validate: internal/app/validate is for functions/plan alone"}},
+
 		{"internal imports functions", "internal/app/a.go", `import "kerf.sh/kerf/functions/plan"`, []string{"imports kerf.sh/kerf/functions/plan: nothing in internal imports functions"}},
 		{"a test in internal imports infra", "internal/app/a_test.go", `import "kerf.sh/kerf/infra/autoscaler"`, []string{"imports kerf.sh/kerf/infra/autoscaler: nothing in internal imports infra"}},
 		{"a package that nobody classed", "internal/helper/a.go", `import "os"`, []string{"internal/helper is not classed"}},

@@ -76,6 +76,20 @@ var words = append(slices.Clone(pureParts), "internal/cloud/awserr")
 // fakes stand in for the outside in tests, below the adapter whose calls they answer.
 var fakes = []string{"internal/cloud/ec2fake"}
 
+// heavy are libraries that one package may use: what they are for is not worth their weight
+// anywhere else.
+var heavy = map[string]string{
+	"k8s.io/apiextensions-apiserver": "internal/kube/schema",
+	"k8s.io/apiserver":               "internal/kube/schema",
+	"github.com/google/cel-go":       "internal/kube/schema",
+}
+
+// onlyFor are packages that one other may import: through them heavy libraries would come in.
+var onlyFor = map[string]string{
+	"internal/kube/schema":  "internal/app/validate",
+	"internal/app/validate": "functions/plan",
+}
+
 // deciding are the core packages that adapters do not see: an adapter brings and
 // takes data, it has no say in what is decided.
 var deciding = []string{"scheduling", "packing", "provision", "disruption"}
@@ -177,6 +191,14 @@ func importRule(from class, name, path string, test bool) string {
 func partRule(from class, dir, path string, test bool) string {
 	if slices.Contains(pureParts, dir) && !test && strings.HasPrefix(path, "github.com/aws/aws-sdk-go-v2") {
 		return dir + " does no call: it is pure, and builds without the SDK"
+	}
+	for library, user := range heavy {
+		if (path == library || strings.HasPrefix(path, library+"/")) && dir != user {
+			return library + " is for " + user + " alone: it is heavy"
+		}
+	}
+	if to, ok := strings.CutPrefix(path, Module+"/"); ok && onlyFor[to] != "" && onlyFor[to] != dir && !test {
+		return to + " is for " + onlyFor[to] + " alone: it brings heavy libraries along"
 	}
 	for _, f := range fakes {
 		if path == Module+"/"+f && dir != f && from != checking && !test {

@@ -51,6 +51,8 @@ type judged struct {
 	Verdict string `json:"verdict"`
 	// Causes are the reasons of a refusal, first the API server's, then Kerf's.
 	Causes []cause `json:"causes,omitempty"`
+	// Warnings are what the API server says and takes the object.
+	Warnings []string `json:"warnings,omitempty"`
 	// Fields are what became of the fields of an old object.
 	Fields []moved `json:"fields,omitempty"`
 	// Converted are what is said of the objects that take its place.
@@ -211,6 +213,7 @@ func (j *judge) one(f *kube.Found, isOld bool) (*judged, error) {
 	for _, c := range v.Causes {
 		out.refuse(cause{By: "api", Field: strings.TrimPrefix(c.Field, "<nil>"), Reason: c.Reason, Message: c.Message})
 	}
+	out.Warnings = v.Warnings
 	for _, p := range f.Objections() {
 		if out.names(p.Field) {
 			continue // the API server says it already

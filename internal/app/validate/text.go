@@ -34,6 +34,9 @@ func (j *judged) write(b *strings.Builder, indent string, verbose bool) {
 	for _, c := range j.Causes {
 		fmt.Fprintf(b, "%s  %s\n", indent, c.text())
 	}
+	for _, w := range j.Warnings {
+		fmt.Fprintf(b, "%s  warning: %s\n", indent, w)
+	}
 	for _, f := range j.Fields {
 		if s := f.text(); verbose || s != "" {
 			if s == "" {

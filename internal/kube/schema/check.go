@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
+	"k8s.io/apiserver/pkg/warning"
 	"sigs.k8s.io/json"
 )
 
@@ -46,6 +47,9 @@ type Verdict struct {
 	// Causes are why it is refused, by field: the API server's order changes from call to call.
 	// The last one tells that rules were not looked at, when it is so.
 	Causes []Cause
+	// Warnings are what it says beside taking the object: what was wrong before the change
+	// already, and is left as it is.
+	Warnings []string
 	// Object is what would be stored: pruned, with defaults. nil when Undecodable is set.
 	Object map[string]any
 }
@@ -92,8 +96,9 @@ func (s *Schemas) Check(raw, old []byte) (*Verdict, error) {
 		errs = k.created(u)
 	} else {
 		k.prepareChanged(u, before)
-		errs = k.changed(u, before)
+		errs = k.changed(warning.WithWarningRecorder(context.Background(), out), u, before)
 	}
+	slices.Sort(out.Warnings)
 	for _, e := range errs {
 		out.Causes = append(out.Causes, Cause{Field: e.Field, Reason: string(e.Type), Message: e.ErrorBody()})
 	}
@@ -102,6 +107,9 @@ func (s *Schemas) Check(raw, old []byte) (*Verdict, error) {
 	})
 	return out, nil
 }
+
+// AddWarning takes a warning of the API server's code; agent is always "".
+func (v *Verdict) AddWarning(_, text string) { v.Warnings = append(v.Warnings, text) }
 
 // later puts a cause about no field behind the others.
 func later(c Cause) int {
@@ -202,12 +210,12 @@ func (k *kind) created(u *unstructured.Unstructured) field.ErrorList {
 	errs = append(errs, k.replicas(u.Object)...)
 	errs = append(errs, objectmeta.Validate(nil, u.Object, k.schema, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, k.schema, u.Object)...)
-	return k.ruled(errs, u.Object, nil)
+	return k.ruled(context.Background(), errs, u.Object, nil)
 }
 
 // changed are the errors about an object that takes the place of old. What was wrong already and
 // is left as it is stays unsaid, as the API server ratchets.
-func (k *kind) changed(u, old *unstructured.Unstructured) field.ErrorList {
+func (k *kind) changed(ctx context.Context, u, old *unstructured.Unstructured) field.ErrorList {
 	same := common.NewCorrelatedObject(u.Object, old.Object, &model.Structural{Structural: k.schema})
 	errs := apivalidation.ValidateObjectMetaAccessorUpdate(u, old, field.NewPath("metadata"))
 	errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, old.Object, k.validator, validation.WithRatcheting(same))...)
@@ -216,11 +224,11 @@ func (k *kind) changed(u, old *unstructured.Unstructured) field.ErrorList {
 	if was := listtype.ValidateListSetsAndMaps(nil, k.schema, old.Object); len(was) == 0 {
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, k.schema, u.Object)...)
 	}
-	return k.ruled(errs, u.Object, old.Object, cel.WithRatcheting(same))
+	return k.ruled(ctx, errs, u.Object, old.Object, cel.WithRatcheting(same))
 }
 
 // ruled adds what the CEL rules say, unless the object has not even the shape that they are about.
-func (k *kind) ruled(errs field.ErrorList, object, old map[string]any, options ...cel.Option) field.ErrorList {
+func (k *kind) ruled(ctx context.Context, errs field.ErrorList, object, old map[string]any, options ...cel.Option) field.ErrorList {
 	if k.rules == nil {
 		return errs
 	}
@@ -234,6 +242,6 @@ func (k *kind) ruled(errs field.ErrorList, object, old map[string]any, options .
 	if old != nil {
 		before = old
 	}
-	found, _ := k.rules.Validate(context.Background(), nil, k.schema, object, before, celconfig.RuntimeCELCostBudget, options...)
+	found, _ := k.rules.Validate(ctx, nil, k.schema, object, before, celconfig.RuntimeCELCostBudget, options...)
 	return append(errs, found...)
 }
