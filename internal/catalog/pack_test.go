@@ -16,7 +16,7 @@ func TestPackRoundTrip(t *testing.T) {
 		}
 		return od/3 + int64(zone[len(zone)-1])
 	})
-	spot.Commitments = []Commitment{{Scope: "m5", Price: 40_000, Remaining: 7}}
+	spot.Commitments = []Commitment{{Scope: "m5", Price: 40_000, Remaining: 7}, {Scope: "all", Price: 1, Remaining: 8, ID: "sp-1"}}
 	spot.Types[0].Extended = map[string]int64{"x.io/a": 3, "x.io/b": 0}
 	spot.Types[1].Volumes = 27
 	for name, c := range map[string]*Catalog{"embedded": Default(), "with spot prices": spot, "fixture": fixtureWithoutReservations(t), "empty": {Region: "eu-west-1"}} {

@@ -143,6 +143,7 @@ func TestParseRefuses(t *testing.T) {
 		{commit(`{"scope":"all","effectivePricePerHour":0.1}`), `commitments[0]: remainingPerHour: is required`},
 		{commit(`{"scope":"all","effectivePricePerHour":0.1,"remainingPerHour":-1}`), `commitments[0]: remainingPerHour: -1 is negative`},
 		{commit(`{"scope":"all","effectivePricePerHour":0.1,"remainingPerHour":"much"}`), `commitments[0]: remainingPerHour: a JSON string "much" stands where a number belongs`},
+		{commit(`{"scope":"a","effectivePricePerHour":0.1,"remainingPerHour":1,"id":"sp"},{"scope":"b","effectivePricePerHour":0.1,"remainingPerHour":2,"id":"sp"}`), `commitments[1]: remainingPerHour: that of id "sp" is another one in commitments[0]; entries of one id share what remains, so give the same`},
 		{commit(`{"scope":"all","price":0.1}`), `commitments[0]: unknown field "price"; remove it or correct its name`},
 	} {
 		c, err := Parse([]byte(test.input))

@@ -38,9 +38,9 @@ func priced(prices map[string][2]int64, commitments ...catalog.Commitment) *cata
 	return &c
 }
 
-// TestUnusedCommitmentBeatsSpot is S-31: on-demand that an unused Savings Plan covers at 0.40
+// TestUnusedCommitmentBeatsSpotS31 is S-31: on-demand that an unused Savings Plan covers at 0.40
 // is chosen over spot at 0.55, for as long as hours are left and no longer.
-func TestUnusedCommitmentBeatsSpot(t *testing.T) {
+func TestUnusedCommitmentBeatsSpotS31(t *testing.T) {
 	prices := map[string][2]int64{"m5.large": {600_000, 550_000}}
 	for _, tt := range []struct {
 		name        string

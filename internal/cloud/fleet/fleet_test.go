@@ -125,8 +125,8 @@ func TestShortages(t *testing.T) {
 	}
 }
 
-// TestSpotLimit is S-14 against EC2.
-func TestSpotLimit(t *testing.T) {
+// TestSpotLimitS14 is S-14 against EC2.
+func TestSpotLimitS14(t *testing.T) {
 	w := newWorld(t)
 	w.ec2.SpotLimit = 1
 	in := input(t, al2023, spotAndMore, "c-1", "c-2")
@@ -144,8 +144,8 @@ func TestSpotLimit(t *testing.T) {
 	}
 }
 
-// TestSubnets is S-15: the second subnet of a zone is used before the zone is given up.
-func TestSubnets(t *testing.T) {
+// TestSubnetsS15 is S-15: the second subnet of a zone is used before the zone is given up.
+func TestSubnetsS15(t *testing.T) {
 	w := newWorld(t)
 	w.ec2.AddSubnet("subnet-a2", "us-east-1a", "use1-az1", 50)
 	*w.ec2.Subnets[0].AvailableIpAddressCount = 0

@@ -137,8 +137,8 @@ func ids(images []nodeclass.Image) []string {
 	return out
 }
 
-// TestAlias is S-16: one alias, an image for each architecture and device.
-func TestAlias(t *testing.T) {
+// TestAliasS16 is S-16: one alias, an image for each architecture and device.
+func TestAliasS16(t *testing.T) {
 	e, s, r := world()
 	e.AddImage("ami-amd", "amd", "x86_64", now.Add(-time.Hour))
 	e.AddImage("ami-arm", "arm", "arm64", now)

@@ -174,9 +174,9 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestZoneSubnets: the subnet of a zone has the most addresses left of those that are not
+// TestZoneSubnetsS15: the subnet of a zone has the most addresses left of those that are not
 // full, and no zone is given up while one of its subnets has any (S-15).
-func TestZoneSubnets(t *testing.T) {
+func TestZoneSubnetsS15(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var subnets []nodeclass.Subnet
 		taken, full := map[string]int64{}, map[string]bool{}
