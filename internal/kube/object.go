@@ -186,6 +186,9 @@ func (o object) ref() string {
 	return o.kind + " " + o.name
 }
 
+// converts is who does it for manifests of older generations.
+const converts = " (plan --validate --convert does)"
+
 // other counts or leaves out an object of a kind or version that is not read.
 func (r *reader) other(group, version string, id identity, at place) error {
 	name := id.Kind + " " + id.Metadata.Name
@@ -195,9 +198,9 @@ func (r *reader) other(group, version string, id identity, at place) error {
 	_, sameKind := kinds[groupKind{group, id.Kind}]
 	switch {
 	case group == karpenterGroup && id.Kind == "Provisioner":
-		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; write a NodePool of karpenter.sh/v1 in its place"))
+		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; write a NodePool of karpenter.sh/v1 in its place"+converts))
 	case group == awsGroup && id.Kind == "AWSNodeTemplate", group == karpenterGroup && id.Kind == "AWSNodeTemplate":
-		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; write an EC2NodeClass of karpenter.k8s.aws/v1 in its place"))
+		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; write an EC2NodeClass of karpenter.k8s.aws/v1 in its place"+converts))
 	case group == karpenterGroup && id.Kind == "Machine":
 		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; its successor is NodeClaim of karpenter.sh/v1"))
 	case group == "extensions" && (id.Kind == "DaemonSet" || id.Kind == "Deployment" || id.Kind == "ReplicaSet"):
@@ -206,6 +209,9 @@ func (r *reader) other(group, version string, id identity, at place) error {
 		want := kinds[groupKind{group, id.Kind}].version
 		if group != "" {
 			want = group + "/" + want
+		}
+		if version == "v1beta1" && (group == karpenterGroup || group == awsGroup) {
+			want += converts
 		}
 		r.leave(at.problem(name, "apiVersion", id.APIVersion+" is not supported; convert it to "+want))
 	default:
