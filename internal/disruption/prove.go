@@ -26,18 +26,23 @@ func (x *search) prove(g *ground, chosen []removal, gone []*node) []removal {
 			where[d.Pod] = d.To
 		}
 		var kept []removal
+		dropped := false
 		for _, r := range chosen {
 			why := x.holds(g, &r, where, p)
 			if why == "" {
 				kept = append(kept, r)
 				continue
 			}
+			dropped = true
+			kept = append(kept, r.instead...)
 			for _, n := range r.nodes {
-				x.say(n, plan.PodsWouldNotFit, why)
-				x.release(n)
+				if !slices.ContainsFunc(r.instead, func(o removal) bool { return slices.Contains(o.nodes, n) }) {
+					x.say(n, plan.PodsWouldNotFit, why)
+					x.release(n)
+				}
 			}
 		}
-		if len(kept) == len(chosen) {
+		if !dropped {
 			return kept
 		}
 		chosen = kept

@@ -13,6 +13,9 @@ type removal struct {
 	nodes []*node
 	to    []hop
 	add   *addition // nil: nothing is added
+	// instead are removals of some of the nodes that need no addition, for when this one may
+	// not be.
+	instead []removal
 }
 
 // hop is a pod and the target that it goes to: one of the ground's, or the addition.

@@ -3,6 +3,7 @@ package disruption
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -38,16 +39,29 @@ func (x *search) underutilized(used, gone []*node) {
 	x.spare(75)
 	// What is not worth its disruption stands in nobody's way.
 	found := slices.DeleteFunc(x.removals(g, victims, closed), func(r removal) bool { return !x.scores(&r, totals) })
-	found = append(found, x.replacements(g, victims, found)...)
+	replaced := x.replacements(g, victims, found)
+	found = append(x.merged(g, victims, found), replaced...)
 	// Any part of them may go, because none goes to a node that goes: the most saving for
 	// the least disruption first.
 	slices.SortStableFunc(found, func(a, b removal) int {
 		return cmp.Or(compareWorth(x.gain(&a), a.cost(), x.gain(&b), b.cost()), cmp.Compare(a.nodes[0].name, b.nodes[0].name))
 	})
 	var chosen []removal
-	for _, r := range found {
-		if x.gain(&r) > 0 && x.scores(&r, totals) && x.takeAll(r.nodes) {
-			chosen = append(chosen, r)
+	takes := func(r *removal) bool {
+		ok := x.gain(r) > 0 && x.scores(r, totals) && x.takeAll(r.nodes)
+		if ok {
+			chosen = append(chosen, *r)
+		}
+		return ok
+	}
+	for i := range found {
+		r, said := &found[i], maps.Clone(x.verdicts)
+		if takes(r) || r.instead == nil {
+			continue
+		}
+		x.verdicts = said // what is done instead says more
+		for k := range r.instead {
+			takes(&r.instead[k])
 		}
 	}
 	for _, r := range x.prove(g, chosen, gone) {

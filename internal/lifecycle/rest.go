@@ -13,6 +13,11 @@ const (
 	RestAfterBack = 5 * time.Minute
 	RestAtMost    = time.Hour
 	RestAfterMove = 10 * time.Minute
+	// RestUnchanged is how long a node that got pods because theirs cost too much is left in
+	// peace while no pod comes or goes: what is found for it then could have been found before,
+	// and pods would move twice. settling is how long the pods that moved take to be there.
+	RestUnchanged = 2 * time.Hour
+	settling      = 2 * time.Minute
 	// flapMoves in FlapTime freeze a workload's nodes: it is moved to and fro.
 	flapMoves = 3
 	FlapTime  = time.Hour
@@ -50,6 +55,10 @@ func Rests(s *snapshot.Snapshot, commands []Command, moves []WorkloadMove, recor
 		r.TakenBack = r.TakenBack || by[r.Node].TakenBack
 		by[r.Node] = r
 	}
+	events := map[string]time.Time{} // pods came or went, by node
+	for i := range s.NodeClaims {
+		events[s.NodeClaims[i].NodeName] = s.NodeClaims[i].LastPodEvent
+	}
 	waiting := map[string]bool{}
 	for i := range commands {
 		c := &commands[i]
@@ -59,9 +68,15 @@ func Rests(s *snapshot.Snapshot, commands []Command, moves []WorkloadMove, recor
 					Why: fmt.Sprintf("a move of it was taken back (%s); looked at again after %s", c.Why, until.UTC().Format(time.TimeOnly))})
 			}
 		}
-		if until := c.Changed.Add(RestAfterMove); (c.Phase == Removing || c.Phase == Done) && now.Before(until) {
+		if c.Phase == Removing || c.Phase == Done {
 			for _, n := range c.Targets {
-				add(snapshot.Rest{Node: n, Until: until.UTC(), Why: "it got pods of a node that went; left in peace until " + until.UTC().Format(time.TimeOnly)})
+				until, unless := c.Changed.Add(RestAfterMove), ""
+				if c.Reason == underutilized && !events[n].After(c.Changed.Add(settling)) {
+					until, unless = c.Changed.Add(RestUnchanged), ", or until pods come or go"
+				}
+				if now.Before(until) && !by[n].Until.After(until) {
+					add(snapshot.Rest{Node: n, Until: until.UTC(), Why: "it got pods of a node that went; left in peace until " + until.UTC().Format(time.TimeOnly) + unless})
+				}
 			}
 		}
 		if !c.Over() {

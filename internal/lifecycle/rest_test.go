@@ -24,6 +24,9 @@ func TestRests(t *testing.T) {
 		}
 		return out
 	}
+	cheaper := func(ago time.Duration) Command {
+		return Command{ID: "u", Reason: underutilized, Phase: Done, Nodes: []string{"n1"}, Targets: []string{"n2"}, Changed: now.Add(-ago)}
+	}
 	three := []time.Duration{50 * time.Minute, 30 * time.Minute, time.Minute}
 	for _, tc := range []struct {
 		name     string
@@ -31,6 +34,7 @@ func TestRests(t *testing.T) {
 		moves    []WorkloadMove
 		records  []Record
 		pods     []snapshot.Pod
+		events   map[string]time.Duration // how long ago pods came or went
 		want     string
 	}{
 		{name: "nothing"},
@@ -42,6 +46,12 @@ func TestRests(t *testing.T) {
 		{name: "a proposal that was not found again", commands: []Command{{Phase: RolledBack, Nodes: []string{"n1"}, Changed: now}}},
 		{name: "got pods", commands: []Command{{Phase: Done, Nodes: []string{"n1"}, Targets: []string{"n2"}, Changed: now.Add(-time.Minute)}}, want: "n2 until 9m0s"},
 		{name: "got pods long ago", commands: []Command{{Phase: Done, Targets: []string{"n2"}, Changed: now.Add(-RestAfterMove)}}},
+		{name: "got pods because theirs cost too much", commands: []Command{cheaper(11 * time.Minute)}, want: "n2 until 1h49m0s"},
+		{name: "and others since", commands: []Command{cheaper(11 * time.Minute)}, events: map[string]time.Duration{"n2": 8 * time.Minute}},
+		{name: "and these came late", commands: []Command{cheaper(11 * time.Minute)}, events: map[string]time.Duration{"n2": 9 * time.Minute}, want: "n2 until 1h49m0s"},
+		{name: "others just now", commands: []Command{cheaper(5 * time.Minute)}, events: map[string]time.Duration{"n2": time.Minute}, want: "n2 until 5m0s"},
+		{name: "of two commands, the longer rest", commands: []Command{cheaper(11 * time.Minute), {Phase: Done, Targets: []string{"n2"}, Changed: now}}, want: "n2 until 1h49m0s"},
+		{name: "long ago", commands: []Command{cheaper(RestUnchanged)}},
 		{
 			name: "stands in", commands: []Command{{ID: "c", Phase: Replacing, Created: at(0)}, {ID: "d", Phase: Done, Created: at(0)}},
 			records: []Record{{Node: "n3", PlanID: Command{ID: "c", Created: at(0)}.PlanName()}, {Node: "n4", PlanID: Command{ID: "d", Created: at(0)}.PlanName()}},
@@ -58,6 +68,9 @@ func TestRests(t *testing.T) {
 		},
 	} {
 		s := &snapshot.Snapshot{Now: now, Pods: tc.pods}
+		for n, ago := range tc.events {
+			s.NodeClaims = append(s.NodeClaims, snapshot.NodeClaim{Name: "claim-" + n, NodeName: n, LastPodEvent: now.Add(-ago)})
+		}
 		s.Rests = Rests(s, tc.commands, tc.moves, tc.records)
 		s.Normalize()
 		var got []string

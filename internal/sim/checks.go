@@ -42,6 +42,7 @@ type checks struct {
 	// sparing: only every so manieth plan is made again; 0 = each is.
 	sparing int
 	noticeChecks
+	consolidationChecks
 }
 
 func newChecks(w *World) *checks {
@@ -49,7 +50,7 @@ func newChecks(w *World) *checks {
 		w: w, attempts: map[string]lifecycle.Attempt{}, records: map[string]lifecycle.Record{}, closed: map[string]lifecycle.Record{},
 		owner: map[string]string{}, made: map[string][]string{}, ended: map[string]bool{}, late: map[string]bool{},
 		saidOf: map[string]int{}, foreign: map[string]bool{}, waited: map[string]bool{},
-		noticeChecks: newNoticeChecks(),
+		noticeChecks: newNoticeChecks(), consolidationChecks: newConsolidationChecks(),
 	}
 }
 
@@ -98,6 +99,8 @@ func (c *checks) wrote(by *container, m *ledger.Memory, ws []ledger.Write) {
 		}
 		switch {
 		case old && w.Key.PK != "ATTEMPTS":
+		case isCommand(w):
+			c.commanded(by, m, w)
 		case w.Key.PK == "NODES" && w.Put != nil:
 			var r lifecycle.Record
 			if err := json.Unmarshal([]byte(body), &r); err != nil {
@@ -158,6 +161,7 @@ func (c *checks) record(by *container, m *ledger.Memory, r lifecycle.Record, gro
 		c.w.tracef("    record %s is for %s", r.Claim, names)
 	}
 	c.dooming(by, was, r)
+	c.follows(&was, &r)
 	c.keeps(&r)
 	c.records[r.Claim] = r
 	if !known && r.Phase == lifecycle.Intended {
@@ -313,7 +317,7 @@ func (c *checks) realLimits(pool string) {
 			wanted++
 		}
 	}
-	if it.v.Replicas != nil && wanted > *it.v.Replicas && c.restoredAt.IsZero() {
+	if it.v.Replicas != nil && wanted > *it.v.Replicas+c.standIns(pool) && c.restoredAt.IsZero() {
 		c.w.broken("Limits", "static nodepool %s has %d records of live nodes, %d are wanted", pool, wanted, *it.v.Replicas)
 	}
 }

@@ -79,6 +79,9 @@ type Profile struct {
 	// Wide: functions make several calls at a time and run as often at once as in the stack;
 	// otherwise it is one after the other, and they meet less.
 	Wide bool `json:",omitempty"`
+	// Consolidate: the function consolidation is there; Edit: a NodePool is edited twice.
+	Consolidate bool `json:",omitempty"`
+	Edit        bool `json:",omitempty"`
 }
 
 // Pool is a NodePool.
@@ -94,7 +97,8 @@ type Pool struct {
 	Taint        string
 	GracePeriod  string
 	// Rebalance: its nodes are replaced when EC2 recommends it.
-	Rebalance bool `json:",omitempty"`
+	Rebalance  bool       `json:",omitempty"`
+	Disruption Disruption `json:",omitzero"`
 }
 
 // Load is pods that come at a time.
@@ -146,6 +150,7 @@ func Draw(seed uint64) Profile {
 	p.Pools = drawPools(d, p.Broken)
 	p.Loads = drawLoads(d, p.Trouble)
 	drawNotices(newDice(seed, "notices"), &p)
+	drawConsolidation(newDice(seed, "consolidation"), &p)
 	return p
 }
 

@@ -28,6 +28,7 @@ func (c *checks) settled() {
 	c.claimsTell()
 	c.counters()
 	c.noneWaits()
+	c.commandsRest()
 	for _, id := range slices.Sorted(maps.Keys(c.attempts)) {
 		if a := c.attempts[id]; a.State != lifecycle.Settled && c.restoredAt.IsZero() {
 			c.w.broken("Settles", "attempt %s is %s", id, a.State)
@@ -54,6 +55,9 @@ func (c *checks) settled() {
 // atRest reports whether nothing is going on, and all is as it should be.
 func (c *checks) atRest() bool {
 	if len(c.w.procs) > 0 || len(c.w.queues["work"].messages) > 0 || len(c.w.queues["notices"].messages) > 0 {
+		return false
+	}
+	if !c.passesRest() {
 		return false
 	}
 	for _, p := range c.w.cluster.pods.by {
@@ -198,6 +202,9 @@ func (c *checks) stillness() stillness {
 	out.objects = maps.Clone(c.w.cluster.changes)
 	delete(out.objects, "NodePool")
 	delete(out.objects, "EC2NodeClass")
+	if c.w.Profile.Consolidate {
+		delete(out.objects, "NodeClaim") // they say when they are looked at again
+	}
 	out.nodes, out.history = c.rows("NODES"), c.rows("ATTEMPTS")
 	return out
 }

@@ -102,6 +102,7 @@ func newWorld(seed uint64, o Options) *World {
 func (w *World) start() {
 	w.schedule(0)
 	w.everyMinute(1)
+	w.consolidates()
 	if w.Profile.Faults.Restore {
 		d := newDice(w.Seed, "restore")
 		at := d.between(2*time.Minute, w.Profile.Trouble)

@@ -75,7 +75,7 @@ func (w *World) pool(p Pool) snapshot.NodePool {
 	out := snapshot.NodePool{
 		Name: p.Name, Weight: p.Weight, ClassRef: snapshot.ClassRef{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: p.Class},
 		TemplateLabels: map[string]string{"pool": p.Name}, ExpireAfter: "720h", TerminationGracePeriod: p.GracePeriod,
-		Disruption: snapshot.Disruption{ConsolidationPolicy: "WhenEmptyOrUnderutilized", ConsolidateAfter: "0s", Budgets: []snapshot.Budget{{Nodes: "10%"}}},
+		Disruption: p.Disruption.of(p.Replicas > 0),
 		Requirements: []snapshot.SelectorRequirement{
 			{Key: "karpenter.sh/capacity-type", Operator: "In", Values: p.CapacityType},
 			{Key: "kubernetes.io/arch", Operator: "In", Values: p.Arch},
@@ -95,7 +95,6 @@ func (w *World) pool(p Pool) snapshot.NodePool {
 		n := p.Replicas
 		out.Replicas = &n
 		out.Weight = 0
-		out.Disruption = snapshot.Disruption{Budgets: out.Disruption.Budgets}
 	}
 	if p.Rebalance {
 		out.Annotations = map[string]string{handler.AnnotationRebalance: "true"}

@@ -69,6 +69,9 @@ func (w *World) wire(m *Mutant) {
 	sweep := function("sweep", 3*time.Minute, 2, (*parts).sweep)
 	work := function("lifecycle", time.Minute, concurrent, (*parts).lifecycleBegin)
 	function("catalog", 2*time.Minute, 2, (*parts).catalogBegin)
+	if w.Profile.Consolidate {
+		function("consolidation", 5*time.Minute, 1, (*parts).consolidationBegin)
+	}
 	w.noticing(function("interruption", 20*time.Second, 5, (*parts).interruptionBegin))
 	w.queues["ticks"] = &mailbox{w: w, name: "ticks", visibility: 3*time.Minute + 10*time.Second, retention: 2 * time.Minute, batch: 1, to: sweep, dice: newDice(w.Seed, "ticks")}
 	w.queues["work"] = &mailbox{w: w, name: "work", visibility: 90 * time.Second, retention: 4 * 24 * time.Hour, receives: 10, batch: 5, to: work, dice: newDice(w.Seed, "work")}

@@ -55,6 +55,15 @@ type Stats struct {
 	Instances, Terminated, PodsMade, PodsBound                  int
 	Plans, Launches                                             int
 	Notices, Doomed                                             int
+	// Passes are those of consolidation, Moves the commands that let nodes go, Back those that
+	// were taken back after they were begun.
+	Passes, Moves, Back int
+	// Took counts the nodes that were let go after the trouble was over, Acted is when the last
+	// command went on, from then on.
+	Took  int
+	Acted time.Duration
+	// Price is what nodes cost at rest, Repacked what new ones for the same pods would.
+	Price, Repacked int64
 	// Settled is how long the world took to come to rest.
 	Settled time.Duration
 }
