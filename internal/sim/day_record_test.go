@@ -1,5 +1,3 @@
-//go:build ignore
-
 package sim
 
 import (
@@ -54,14 +52,16 @@ const (
 func (r *dayRecord) begin(w *World, floor bool) {
 	r.w, r.waiting = w, map[string]time.Time{}
 	for at := time.Duration(0); at <= dayLength; at += daySample {
-		w.at(epoch.Add(at), func() { r.sample(floor && at%dayRepack == 0) })
+		w.at(dayTime(at), func() { r.sample(floor && at%dayRepack == 0) })
 	}
-	for at := 5 * time.Second; at < dayLength; at += 5 * time.Second {
-		w.at(epoch.Add(at), r.look)
+	for at := time.Duration(0); at < dayLength; at += 5 * time.Second {
+		w.at(dayTime(at), r.look)
 	}
 }
 
-func (r *dayRecord) now() time.Duration { return r.w.now().Sub(epoch) }
+func (r *dayRecord) now() time.Duration { return sinceDay(r.w.now()) }
+
+func sinceDay(t time.Time) time.Duration { return t.Sub(dayTime(0)) }
 
 // dayMemory is a ledger whose commands are seen.
 type dayMemory struct {
@@ -141,7 +141,7 @@ func (r *dayRecord) look() {
 			r.waiting[p.uid] = p.created
 		case waited:
 			if !p.v.Started.IsZero() {
-				r.waits = append(r.waits, daypage.Wait{Pod: p.v.Name, At: p.created.Sub(epoch), Long: p.v.Started.Sub(p.created)})
+				r.waits = append(r.waits, daypage.Wait{Pod: p.v.Name, At: sinceDay(p.created), Long: p.v.Started.Sub(p.created)})
 			}
 			delete(r.waiting, p.uid)
 		}
@@ -227,10 +227,10 @@ func (w *World) repacked() int64 {
 
 // run is the record as the page has it.
 func (r *dayRecord) run() daypage.Run {
-	out := daypage.Run{Samples: r.samples, Waits: len(r.waits), Nodes: r.w.stats.Instances}
+	out := daypage.Run{Samples: r.samples, Waits: len(r.waits)}
 	for _, p := range r.w.cluster.pods.all() { // those that do not run yet
 		if since, ok := r.waiting[p.uid]; ok {
-			r.waits = append(r.waits, daypage.Wait{Pod: p.v.Name, At: since.Sub(epoch), Long: dayLength - since.Sub(epoch)})
+			r.waits = append(r.waits, daypage.Wait{Pod: p.v.Name, At: sinceDay(since), Long: dayLength - sinceDay(since)})
 		}
 	}
 	slices.SortFunc(r.waits, func(a, b daypage.Wait) int { return cmp.Or(cmp.Compare(b.Long, a.Long), cmp.Compare(a.Pod, b.Pod)) })
@@ -267,7 +267,7 @@ func (r *dayRecord) moves() (out []daypage.Move) {
 		if t, ok := c.at[lifecycle.Removing]; ok && !begun {
 			at, begun = t, true
 		}
-		if !begun {
+		if !begun || at < 0 {
 			continue
 		}
 		m := daypage.Move{At: at, Reason: c.Reason, Nodes: c.what, Detail: c.Detail, Saving: c.Saving, Pods: c.pods, New: r.launchedFor(c.PlanName()), Open: !c.Over()}
@@ -289,7 +289,7 @@ func (r *dayRecord) interruptions() (out []daypage.Interruption) {
 		one := d.Interruption
 		for _, i := range r.w.aws.ec2.Instances() {
 			rec, ok := r.recordOf(i)
-			if at := i.Launched.Sub(epoch); ok && at >= one.At && at < one.At+2*time.Minute && !strings.Contains(rec.PlanID, "/") {
+			if at := sinceDay(i.Launched); ok && at >= one.At && at < one.At+2*time.Minute && !strings.Contains(rec.PlanID, "/") {
 				one.New = append(one.New, instanceIs(i))
 			}
 		}

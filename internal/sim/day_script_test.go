@@ -1,5 +1,3 @@
-//go:build ignore
-
 package sim
 
 import (
@@ -13,16 +11,21 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// The day of a shop in New York. The world begins at 09:00 UTC, which is 04:00 there.
+// The day of a shop in New York. The world begins at 09:00 UTC, which is 04:00 there, with
+// an empty cluster; an hour later the day begins.
 var dayZone = time.FixedZone("New York", -5*60*60)
 
 const (
 	dayLength = 24 * time.Hour
-	dayBegins = 4 * time.Hour // by the clock of the shop
+	dayWarm   = time.Hour
+	dayBegins = 5 * time.Hour // by the clock of the shop
 	dayStep   = 5 * time.Minute
 )
 
-// dayAt is a time of day as the shop reads it, in the world's time: 3:00 is the next night.
+// dayTime is a time of the day in the world.
+func dayTime(at time.Duration) time.Time { return epoch.Add(dayWarm + at) }
+
+// dayAt is when the shop's clock says so, since the day began: 3:00 is the next night.
 func dayAt(hour, minute int) time.Duration {
 	t := time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute - dayBegins
 	if t < 0 {
@@ -51,23 +54,23 @@ type dayLoad struct {
 // working is the curve of something that people use in the daytime.
 func working(night, day float64) []point {
 	return []point{{4, night}, {6, night}, {7.5, night + (day-night)*0.45}, {9, day * 0.95}, {11, day}, {12.5, day * 0.93}, {14, day * 0.93}, {16, day},
-		{18, day * 0.96}, {19.5, night + (day-night)*0.6}, {21, night + (day-night)*0.35}, {23, night + (day-night)*0.08}, {25, night}, {28, night}}
+		{18, day * 0.96}, {19.5, night + (day-night)*0.6}, {21, night + (day-night)*0.35}, {23, night + (day-night)*0.08}, {25, night}, {29, night}}
 }
 
-func flat(n float64) []point { return []point{{4, n}, {28, n}} }
+func flat(n float64) []point { return []point{{4, n}, {29, n}} }
 
 // dayLoads are the workloads of the day: at noon they ask for five times as much as at night.
 // Nothing grows between 12:15 and 14:00.
 var dayLoads = []dayLoad{
-	{name: "storefront", cpu: 900, mem: 1792, curve: working(5, 32), noise: 0.03, zones: true, budget: "15%"},
-	{name: "api", cpu: 1850, mem: 3328, curve: working(3, 16), noise: 0.03, zones: true, budget: "15%"},
-	{name: "search", cpu: 3400, mem: 13_312, curve: working(2, 6), budget: "1", grace: 60},
-	{name: "checkout", cpu: 900, mem: 1792, curve: working(3, 10), capacity: "on-demand", budget: "25%", grace: 60},
-	{name: "cache", cpu: 1800, mem: 12_288, curve: flat(3), capacity: "on-demand", apart: true, budget: "1"},
+	{name: "storefront", cpu: 900, mem: 1536, curve: working(4, 26), noise: 0.03, zones: true, budget: "15%"},
+	{name: "api", cpu: 1850, mem: 3072, curve: working(2, 13), noise: 0.03, zones: true, budget: "15%"},
+	{name: "search", cpu: 3400, mem: 13_312, curve: working(1, 4), budget: "1", grace: 60},
+	{name: "checkout", cpu: 900, mem: 1536, curve: working(2, 8), capacity: "on-demand", budget: "25%", grace: 60},
+	{name: "cache", cpu: 1800, mem: 12_288, curve: flat(2), capacity: "on-demand", apart: true, budget: "1"},
 	{name: "workers", cpu: 1850, mem: 3072, noise: 0.03, capacity: "spot",
-		curve: []point{{4, 2}, {8, 3}, {11, 7}, {14.2, 7}, {16, 8}, {19, 13}, {20.5, 14}, {22, 8}, {24, 3}, {28, 2}}},
-	{name: "reports", cpu: 3600, mem: 6656, capacity: "spot", hold: "true",
-		curve: []point{{4, 0}, {24.99, 0}, {25, 8}, {26.4, 8}, {26.41, 3}, {27, 3}, {27.01, 0}, {28, 0}}},
+		curve: []point{{4, 2}, {8, 2}, {11, 5}, {14.2, 5}, {16, 6}, {19, 10}, {20.5, 11}, {22, 5}, {24, 2}, {29, 2}}},
+	{name: "reports", cpu: 3600, mem: 6144, capacity: "spot", hold: "true",
+		curve: []point{{4, 0}, {24.99, 0}, {25, 6}, {26.4, 6}, {26.41, 2}, {27, 2}, {27.01, 0}, {29, 0}}},
 }
 
 // wants is how many replicas a workload wants at an hour of the day.
@@ -82,7 +85,7 @@ func (l *dayLoad) wants(hour float64) float64 {
 
 // dayTypes are the instance types of the day.
 var dayTypes = func() (out []string) {
-	for _, family := range []string{"c6i", "c7i", "c6g", "c7g", "m6i", "m7i", "m6g", "m7g", "r6i", "r6g", "r7g"} {
+	for _, family := range []string{"c6g", "c6i", "c7g", "m6g", "m6i", "m7g", "r6g"} {
 		for _, size := range []string{"xlarge", "2xlarge", "4xlarge"} {
 			out = append(out, family+"."+size)
 		}
@@ -91,16 +94,10 @@ var dayTypes = func() (out []string) {
 }()
 
 // dayProfile is a world in which nothing goes wrong by chance: what does is in the script.
-// never: NodePools say consolidateAfter: Never.
-func dayProfile(never bool) *Profile {
-	after := "2m"
-	if never {
-		after = "Never"
-	}
+func dayProfile() *Profile {
 	return &Profile{
-		Trouble: dayLength, Free: 1000, VisibleAfter: 3 * time.Second, RunningAfter: 12 * time.Second, Types: dayTypes, Daemons: 2, SpotToSpot: true, Consolidate: true,
-		Pools: []Pool{{Name: "general", CapacityType: []string{"on-demand", "spot"}, Arch: []string{"amd64", "arm64"}, Class: "default",
-			Disruption: Disruption{Policy: "WhenEmptyOrUnderutilized", After: after, Budgets: []Budget{{Nodes: "10%"}}}}},
+		Free: 1000, VisibleAfter: 3 * time.Second, RunningAfter: 12 * time.Second, Types: dayTypes, Daemons: 2, SpotToSpot: true,
+		Pools: []Pool{{Name: "general", CapacityType: []string{"on-demand", "spot"}, Arch: []string{"amd64", "arm64"}, Class: "default"}},
 	}
 }
 
@@ -109,17 +106,25 @@ const dayPools = "one NodePool for spot and on-demand, amd64 and arm64, consolid
 // daySeed is that of the world.
 const daySeed = 7
 
-// runDay lets the day go by. It has to be called in a bubble.
-func runDay(never bool) (*Report, *dayRecord) {
-	rec := &dayRecord{}
+// runDay lets the day go by, up to a time. never: the NodePool says consolidateAfter: Never. It has to be called in a bubble.
+func runDay(never bool, until time.Duration) (*Report, *dayRecord) {
+	rec, profile := &dayRecord{}, dayProfile()
+	profile.Trouble = dayWarm + until
 	m := &Mutant{Memory: func(m handler.Memory) handler.Memory { return dayMemory{m, rec} }}
-	rep := Run(daySeed, Options{Profile: dayProfile(never), Mutant: m, Short: true, Verbose: *trace != "", Before: func(w *World) {
+	rep := Run(daySeed, Options{Profile: profile, Mutant: m, Short: true, Verbose: *trace != "", Before: func(w *World) {
 		w.checks.sparing = 50
 		rec.begin(w, !never)
 		for _, d := range w.cluster.daemons.all() { // as system-node-critical
 			d.v.Template.Spec.Priority = 2_000_001_000
 			w.cluster.daemons.touch(d)
 		}
+		pool := w.cluster.pools.by["general"]
+		pool.v.Disruption = snapshot.Disruption{ConsolidationPolicy: "WhenEmptyOrUnderutilized", ConsolidateAfter: "2m", Budgets: []snapshot.Budget{{Nodes: "10%"}}}
+		if never {
+			pool.v.Disruption.ConsolidateAfter = "Never"
+		}
+		w.cluster.pools.touch(pool)
+		w.dayConsolidation(m)
 		for i := range dayLoads {
 			w.dayLoad(&dayLoads[i])
 		}
@@ -157,7 +162,7 @@ func (w *World) dayLoad(l *dayLoad) {
 	dice := newDice(w.Seed, "load "+l.name)
 	last := math.Inf(-1)
 	phase := time.Duration(dice.IntN(240)) * time.Second
-	for at := time.Duration(0); at < dayLength; at += dayStep {
+	for at := -dayWarm; at < dayLength; at += dayStep {
 		n := l.wants((dayBegins + at).Hours())
 		n *= 1 + l.noise*(2*dice.Float64()-1)
 		if math.Abs(n-last) <= 0.1*last {
@@ -166,10 +171,10 @@ func (w *World) dayLoad(l *dayLoad) {
 		last = math.Round(n)
 		replicas := int64(last)
 		when := at + phase
-		if at == 0 {
-			when = 20 * time.Second
+		if at == -dayWarm {
+			when = 20*time.Second - dayWarm
 		}
-		w.at(epoch.Add(when), func() {
+		w.at(dayTime(when), func() {
 			if it.v.Replicas != replicas {
 				it.v.Replicas = replicas
 				w.cluster.loads.touch(it)
@@ -181,7 +186,7 @@ func (w *World) dayLoad(l *dayLoad) {
 // daySpot has EC2 take spot instances.
 func (w *World) daySpot(rec *dayRecord) {
 	take := func(at time.Duration, n int, typ string) {
-		w.at(epoch.Add(at), func() {
+		w.at(dayTime(at), func() {
 			dice := newDice(w.Seed, fmt.Sprint("spot at ", at))
 			for range n {
 				var of []*ec2fake.Instance
@@ -206,7 +211,7 @@ func (w *World) daySpot(rec *dayRecord) {
 	take(dayAt(10, 41), 3, "")
 	take(dayAt(16, 23), 2, "")
 	take(dayAt(20, 8), 1, "")
-	take(dayAt(1, 40), 1, "")
+	take(dayAt(22, 47), 1, "")
 }
 
 // dayBadImage is from when to when the newest image is one whose nodes never join.
@@ -215,7 +220,7 @@ var dayBadImage = daypage.Span{From: dayAt(12, 30), To: dayAt(13, 45)}
 // dayImages publishes an image whose nodes never join, and then one that works.
 func (w *World) dayImages() {
 	publish := func(at time.Duration, suffix string, bad bool) {
-		w.at(epoch.Add(at), func() {
+		w.at(dayTime(at), func() {
 			for _, a := range []struct{ ami, arch string }{{"amd64", "x86_64"}, {"arm64", "arm64"}} {
 				id := "ami-" + a.ami + suffix
 				w.aws.ec2.AddImage(id, "al2023-"+a.ami+suffix, a.arch, w.now())

@@ -1,5 +1,3 @@
-//go:build ignore
-
 package sim
 
 import (
@@ -14,7 +12,7 @@ import (
 // dayStory is the day as the page tells it.
 func dayStory(kerf, never *dayRecord) *daypage.Day {
 	d := &daypage.Day{
-		Begins: epoch.In(dayZone), Step: daySample, Kerf: kerf.run(), Never: never.run(), Floor: kerf.floor,
+		Begins: dayTime(0).In(dayZone), Step: daySample, Kerf: kerf.run(), Never: never.run(), Floor: kerf.floor,
 		BadImage: dayBadImage, Interruptions: kerf.interruptions(), Moves: kerf.moves(), Pools: dayPools,
 	}
 	d.Image = kerf.image(d)
@@ -66,7 +64,8 @@ func dayChapters(d *daypage.Day) []daypage.Chapter {
 		out = append(out, c.Chapter)
 	}
 	tell(0, dayAt(6, 0), "calm", "Night", func(c *chapter) {
-		c.say("%s on %s. The cluster was empty at 04:00; its first nodes are bought for everything that runs at night at once.", c.pods(c.To), c.nodes(c.To))
+		c.say("%s on %s, for %s an hour.", c.pods(0), c.nodes(0), c.price(0))
+		c.say("%s", c.moved("Empty", "Underutilized"))
 	})
 	tell(dayAt(6, 0), dayAt(9, 30), "up", "The morning ramp", func(c *chapter) {
 		c.say("From %s to %s, a few at a time, as autoscalers ask for them. %s.", c.pods(c.From), c.pods(c.To), c.launched())
@@ -90,7 +89,7 @@ func dayChapters(d *daypage.Day) []daypage.Chapter {
 		c.taken()
 	})
 	tell(dayAt(0, 0), dayLength, "calm", "Reports at night", func(c *chapter) {
-		c.say("From 01:00 on eight pods compute reports. They say that they may not be disturbed, so their nodes stay until they are done, and go then.")
+		c.say("From 01:00 on six pods compute reports. They say that they may not be disturbed, so their nodes stay until they are done, and go then.")
 		c.say("%s", c.moved("Empty", "Underutilized"))
 		c.taken()
 	})
@@ -151,25 +150,40 @@ func (c *chapter) moved(reasons ...string) string {
 		return ""
 	}
 	out := fmt.Sprintf("Consolidation takes %s away: %s. Together they cost %s an hour more than what stands in for them.", plural(nodes, "node"), strings.Join(parts, ", "), daypage.Dollars(saved))
+	if len(parts) == 1 {
+		_, what, _ := strings.Cut(parts[0], " ")
+		out = fmt.Sprintf("Consolidation takes %s away %s, for %s an hour less.", plural(nodes, "node"), what, daypage.Dollars(saved))
+	}
 	if back > 0 {
 		out += fmt.Sprintf(" %s found that its nodes could not go after all, and left them.", plural(back, "move"))
 	}
 	return out
 }
 
-// taken says which spot nodes EC2 took in the time.
+// taken says which spot nodes EC2 took in the time: those of one moment together.
 func (c *chapter) taken() {
+	var at time.Duration = -1
 	for _, w := range c.d.Interruptions {
-		if !c.in(w.At) {
+		if !c.in(w.At) || w.At == at {
 			continue
 		}
-		switch {
-		case w.Lost > 0:
-			c.say("%s EC2 takes %s: %s of %d were still on it at the end.", c.d.Clock(w.At), w.Node, plural(w.Lost, "pod"), w.Pods)
-		default:
-			c.say("%s EC2 takes %s, two minutes ahead: its %s had left %s after the warning.", c.d.Clock(w.At), w.Node, plural(w.Pods, "pod"), daypage.Long(w.Empty))
+		at = w.At
+		var nodes []string
+		pods, lost, empty := 0, 0, time.Duration(0)
+		for _, o := range c.d.Interruptions {
+			if o.At == at {
+				nodes, pods, lost, empty = append(nodes, o.Node), pods+o.Pods, lost+o.Lost, max(empty, o.Empty)
+			}
 		}
+		c.say("At %s EC2 takes %s, with a warning two minutes ahead: %s. %s", c.d.Clock(at), plural(len(nodes), "spot node"), strings.Join(nodes, ", "), gone(pods, lost, empty))
 	}
+}
+
+func gone(pods, lost int, empty time.Duration) string {
+	if lost > 0 {
+		return fmt.Sprintf("%d of %s were still there when it did.", lost, plural(pods, "pod"))
+	}
+	return fmt.Sprintf("Their replacement is launched at once, and all of %s have left after %s.", plural(pods, "pod"), daypage.Long(empty))
 }
 
 func plural(n int, noun string) string {
