@@ -94,10 +94,16 @@ var dayTypes = func() (out []string) {
 }()
 
 // dayProfile is a world in which nothing goes wrong by chance: what does is in the script.
-func dayProfile() *Profile {
+// never: the NodePool says consolidateAfter: Never.
+func dayProfile(never bool) *Profile {
+	after := "2m"
+	if never {
+		after = "Never"
+	}
 	return &Profile{
-		Free: 1000, VisibleAfter: 3 * time.Second, RunningAfter: 12 * time.Second, Types: dayTypes, Daemons: 2, SpotToSpot: true,
-		Pools: []Pool{{Name: "general", CapacityType: []string{"on-demand", "spot"}, Arch: []string{"amd64", "arm64"}, Class: "default"}},
+		Free: 1000, VisibleAfter: 3 * time.Second, RunningAfter: 12 * time.Second, Types: dayTypes, Daemons: 2, SpotToSpot: true, Consolidate: true,
+		Pools: []Pool{{Name: "general", CapacityType: []string{"on-demand", "spot"}, Arch: []string{"amd64", "arm64"}, Class: "default",
+			Disruption: Disruption{Policy: "WhenEmptyOrUnderutilized", After: after, Budgets: []Budget{{Nodes: "10%"}}}}},
 	}
 }
 
@@ -106,9 +112,9 @@ const dayPools = "one NodePool for spot and on-demand, amd64 and arm64, consolid
 // daySeed is that of the world.
 const daySeed = 7
 
-// runDay lets the day go by, up to a time. never: the NodePool says consolidateAfter: Never. It has to be called in a bubble.
+// runDay lets the day go by, up to a time. It has to be called in a bubble.
 func runDay(never bool, until time.Duration) (*Report, *dayRecord) {
-	rec, profile := &dayRecord{}, dayProfile()
+	rec, profile := &dayRecord{}, dayProfile(never)
 	profile.Trouble = dayWarm + until
 	m := &Mutant{Memory: func(m handler.Memory) handler.Memory { return dayMemory{m, rec} }}
 	rep := Run(daySeed, Options{Profile: profile, Mutant: m, Short: true, Verbose: *trace != "", Before: func(w *World) {
@@ -118,13 +124,6 @@ func runDay(never bool, until time.Duration) (*Report, *dayRecord) {
 			d.v.Template.Spec.Priority = 2_000_001_000
 			w.cluster.daemons.touch(d)
 		}
-		pool := w.cluster.pools.by["general"]
-		pool.v.Disruption = snapshot.Disruption{ConsolidationPolicy: "WhenEmptyOrUnderutilized", ConsolidateAfter: "2m", Budgets: []snapshot.Budget{{Nodes: "10%"}}}
-		if never {
-			pool.v.Disruption.ConsolidateAfter = "Never"
-		}
-		w.cluster.pools.touch(pool)
-		w.dayConsolidation(m)
 		for i := range dayLoads {
 			w.dayLoad(&dayLoads[i])
 		}
