@@ -104,10 +104,14 @@ func Options(l *Launch) string {
 		lo, hi = min(lo, o.Price), max(hi, o.Price)
 	}
 	s := fmt.Sprintf("%s (%s, %s)", Count(len(l.Options), "option"), Count(len(types), "type"), Count(len(zones), "zone"))
+	price := " from " + Dollars(lo) + " to " + Dollars(hi)
 	if lo == hi {
-		return s + " at " + Dollars(lo)
+		price = " at " + Dollars(lo)
 	}
-	return s + " from " + Dollars(lo) + " to " + Dollars(hi)
+	if c := l.Chosen.Commitment; c != "" {
+		price += ", under commitment " + c + "; list price " + Dollars(l.Chosen.ListPrice)
+	}
+	return s + price
 }
 
 func (t *report) placements() {

@@ -79,6 +79,13 @@ func TestUnusedCommitmentBeatsSpotS31(t *testing.T) {
 		if s := strings.Join(got, ", "); s != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, s, tt.want)
 		}
+		if committed > 0 {
+			text := fmt.Sprint(provision.Plan(s, priced(prices, tt.commitments...), provision.Options{Explain: "pod/" + p.Launches[0].Pods[0]}).Explained)
+			options := plan.Options(&p.Launches[0])
+			if c := p.Launches[0].Chosen.Commitment; c != "" && (!strings.Contains(text, "under commitment "+c) || !strings.Contains(options, "under commitment "+c+"; list price $0.6000")) {
+				t.Errorf("%s: nothing says why: %s, %s", tt.name, text, options)
+			}
+		}
 		if p.Summary.Committed != committed {
 			t.Errorf("%s: committed %d, want %d", tt.name, p.Summary.Committed, committed)
 		}

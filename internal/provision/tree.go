@@ -72,6 +72,9 @@ func (pl *planner) explainLaunch(class int, l *plan.Launch) plan.Line {
 	out.Children = append(out.Children,
 		line("%s in zone %s as %s for %s per hour, the first of %s.", c.InstanceType, c.Zone, c.CapacityType, plan.Dollars(c.Price), plan.Count(len(l.Options), "option")),
 		line("Its pods ask for %s, daemon pods included; the type gives %s.", requests(l.Requests), requests(l.Allocatable)))
+	if c.Commitment != "" {
+		out.Children = append(out.Children, line("That is its price under commitment %s, which has enough left; without, it costs %s.", c.Commitment, plan.Dollars(c.ListPrice)))
+	}
 	out.Children = append(out.Children, pl.explainSetbacks(class, l)...)
 	if l.Limited != "" {
 		out.Children = append(out.Children, line("Few options: %s.", l.Limited))

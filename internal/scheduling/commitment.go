@@ -130,7 +130,8 @@ func (w *World) coverOf(t, o int) cover {
 // discounted is a problem in which every offer that a commitment could cover costs what it
 // does under it.
 func (w *World) discounted(p *packing.Problem) (*packing.Problem, bool) {
-	if len(w.Catalog.Commitments) == 0 {
+	// What comes after a plan (room for buffers) does not count on what that has used.
+	if len(w.Catalog.Commitments) == 0 || len(w.planned) > 0 {
 		return p, false
 	}
 	q, any := *p, false
