@@ -22,8 +22,7 @@ const (
 	farShare     = 0.015 // columns that cost so much more than their worth are dropped
 	farShareFew  = 0.04  // the same for few pods, for which every column counts
 	divePasses   = 2     // over the bins, after a node was taken
-	wideDive     = 250   // pods up to which nodes beside the most used are tried,
-	divePodsFew  = 60    // and up to which twice as many of them are
+	wideDive     = 250   // pods up to which nodes beside the most used are tried
 	mendRounds   = 2
 	mendNodes    = 5
 	mendLoss     = 0.05 // least share of their price that nodes must lose to be packed anew
@@ -182,10 +181,11 @@ func (f *fillings) narrow() {
 
 // forget drops the columns that cost much more than what they cover is worth.
 func (f *fillings) forget() {
-	far, used := farShare, make([]bool, len(f.cols))
+	far := farShare
 	if sumOf(f.left) <= wideDive {
 		far = farShareFew
 	}
+	used := make([]bool, len(f.cols))
 	for _, j := range f.basis {
 		if j >= 0 {
 			used[j] = true
@@ -354,7 +354,7 @@ func (s *solver) packCapped(g *group, count []int) ([]pattern, float64) {
 	}
 	if sumOf(count) <= wideDive && float64(f.price) > lp*cappedEnough {
 		f.restore(root)
-		f.dive(2 + 2*min(1, divePodsFew/sumOf(count)))
+		f.dive(2)
 	}
 	return f.mend(f.best, root, lp), lp
 }
