@@ -20,7 +20,6 @@ const (
 	lookShare    = 0.95  // the same, for as long as others promise a gain
 	narrowLooks  = 6     // weights of the resources that are tried for that
 	farShare     = 0.015 // columns that cost so much more than their worth are dropped
-	farShareFew  = 0.04  // the same for few pods, for which every column counts
 	divePasses   = 2     // over the bins, after a node was taken
 	wideDive     = 250   // pods up to which nodes beside the most used are tried
 	mendRounds   = 2
@@ -181,10 +180,6 @@ func (f *fillings) narrow() {
 
 // forget drops the columns that cost much more than what they cover is worth.
 func (f *fillings) forget() {
-	far := farShare
-	if sumOf(f.left) <= wideDive {
-		far = farShareFew
-	}
 	used := make([]bool, len(f.cols))
 	for _, j := range f.basis {
 		if j >= 0 {
@@ -194,7 +189,7 @@ func (f *fillings) forget() {
 	to := make([]int, len(f.cols))
 	kept := 0
 	for j := range f.cols {
-		if !used[j] && f.cost[j]-dot(f.row(j), f.pi) > far*f.cost[j] {
+		if !used[j] && f.cost[j]-dot(f.row(j), f.pi) > farShare*f.cost[j] {
 			continue
 		}
 		to[j] = kept
