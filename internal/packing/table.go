@@ -14,7 +14,6 @@ type table struct {
 	last  []int32 // by cell: step that led here, -1: none
 	steps []tableStep
 	order []int32
-	more  []float64 // by place in order: what the classes from there on are worth beyond their weight
 }
 
 // tableStep adds pods of a class to the contents of an earlier step.
@@ -36,9 +35,9 @@ func (f *filler) table(b int, pi []float64, goal float64) float64 {
 		return 0
 	}
 	t := &f.tab
-	const grades = tableCells
+	const k = tableCells
 	if t.on == nil {
-		t.on, t.value, t.use, t.last = make([]bool, grades*grades), make([]float64, grades*grades), make([]int64, grades*grades*d), make([]int32, grades*grades)
+		t.on, t.value, t.use, t.last = make([]bool, k*k), make([]float64, k*k), make([]int64, k*k*d), make([]int32, k*k)
 	}
 	clear(t.on)
 	t.steps, t.order = t.steps[:0], t.order[:0]
@@ -51,33 +50,13 @@ func (f *filler) table(b int, pi []float64, goal float64) float64 {
 	cap := g.cap(b)
 	scale := [2]float64{}
 	for r := range scale {
-		scale[r] = grades / float64(cap[r]+1) // a full bin is in the last cell
+		scale[r] = k / float64(cap[r]+1) // a full bin is in the last cell
 	}
 	t.on[0], t.value[0], t.last[0] = true, 0, -1
 	clear(t.use[:d])
-	// What the room that is left can be worth, with pods cut, leaves most cells out.
-	t.more = slices.Grow(t.more[:0], len(t.order)+1)[:len(t.order)+1]
-	t.more[len(t.order)] = 0
-	for k := len(t.order) - 1; k >= 0; k-- {
-		c := t.order[k]
-		t.more[k] = t.more[k+1] + float64(max(0, pi[c]-float64(f.scale*f.weight[c]))*float64(f.limit[c]))
-	}
-	lam := f.lambda[b*d : (b+1)*d]
-	promise := func(v float64, use []int64, k int) float64 {
-		room := 0.0
-		for r, x := range use {
-			room += float64(lam[r] * float64(cap[r]-x))
-		}
-		return v + float64(f.scale*room) + t.more[k]
-	}
 	best, at := 0.0, int32(-1)
-	for k, c := range t.order {
+	for _, c := range t.order {
 		need := g.req(int(c))
-		for i, on := range t.on {
-			if on && promise(t.value[i], t.use[i*d:i*d+d], k) <= goal {
-				t.on[i] = false
-			}
-		}
 		n := f.limit[c]
 		for r, v := range need {
 			if v > 0 {
@@ -89,7 +68,7 @@ func (f *filler) table(b int, pi []float64, goal float64) float64 {
 			n -= q
 			worth := float64(q) * pi[c]
 		cells:
-			for i := grades*grades - 1; i >= 0; i-- {
+			for i := k*k - 1; i >= 0; i-- {
 				if !t.on[i] {
 					continue
 				}
@@ -99,7 +78,7 @@ func (f *filler) table(b int, pi []float64, goal float64) float64 {
 						continue cells
 					}
 				}
-				j := int(float64(use[0]+int64(q)*need[0])*scale[0])*grades + int(float64(use[1]+int64(q)*need[1])*scale[1])
+				j := int(float64(use[0]+int64(q)*need[0])*scale[0])*k + int(float64(use[1]+int64(q)*need[1])*scale[1])
 				v := t.value[i] + worth
 				if t.on[j] && t.value[j] >= v {
 					continue
