@@ -17,14 +17,11 @@ const (
 	fillPasses   = 200   // over the bins
 	fillSearch   = 200   // steps of one search for contents
 	nearShare    = 0.985 // bins are left aside whose contents are worth less of their price
-	lookShare    = 0.95  // the same, for as long as others promise a gain
-	narrowLooks  = 6     // weights of the resources that are tried for that
-	farShare     = 0.015 // columns that cost so much more than their worth are dropped
+	farShare     = 0.04  // columns that cost so much more than their worth are dropped
 	divePasses   = 2     // over the bins, after a node was taken
 	wideDive     = 250   // pods up to which nodes beside the most used are tried
 	mendRounds   = 2
 	mendNodes    = 5
-	mendLoss     = 0.05 // least share of their price that nodes must lose to be packed anew
 	cappedEnough = 1.003
 )
 
@@ -38,8 +35,7 @@ type fillings struct {
 	seen   map[string]bool
 	key    []byte
 	left   []int
-	active []int     // bins that contents are looked for in
-	reach  []float64 // by bin: the most that contents were worth when it was looked at last, of its price
+	active []int // bins that contents are looked for in
 
 	out   []pattern // taken so far
 	best  []pattern // the cheapest plan
@@ -51,10 +47,8 @@ func (s *solver) newFillings(g *group, count []int, y []float64) *fillings {
 		cover: newCover(len(count)), s: s, g: g, fill: newFiller(g, y), seen: map[string]bool{},
 		left: slices.Clone(count), price: math.MaxInt64,
 	}
-	f.reach = make([]float64, len(g.bins))
 	for b := range g.bins {
 		f.active = append(f.active, b)
-		f.reach[b] = 1
 	}
 	return f
 }
@@ -122,18 +116,16 @@ func (f *fillings) begin(y []float64) bool {
 // nothing, slower ones do, and with search the slowest.
 func (f *fillings) optimize(passes int, search bool) {
 	f.fill.allow(f.left)
-	ways := []func(b int, goal float64) float64{
-		func(b int, goal float64) float64 { return f.fill.fill(b, f.pi, goal, 2) },
-		func(b int, goal float64) float64 { return f.fill.shake(b, f.pi, goal) },
-		func(b int, goal float64) float64 { return f.fill.table(b, f.pi, goal) },
-		func(b int, goal float64) float64 { return f.fill.search(b, f.pi, goal, fillSearch) },
-	}
-	if !search {
-		ways = ways[:2]
-	}
+	quick := func(b int, goal float64) float64 { return f.fill.fill(b, f.pi, goal, 2) }
+	hard := func(b int, goal float64) float64 { return f.fill.shake(b, f.pi, goal) }
+	table := func(b int, goal float64) float64 { return f.fill.table(b, f.pi, goal) }
+	deep := func(b int, goal float64) float64 { return f.fill.search(b, f.pi, goal, fillSearch) }
 	for range passes {
 		f.run()
-		if f.spent() || !slices.ContainsFunc(ways, f.generate) {
+		if f.spent() {
+			return
+		}
+		if !f.generate(quick) && !f.generate(hard) && (!search || (!f.generate(table) && !f.generate(deep))) {
 			return
 		}
 	}
@@ -141,40 +133,23 @@ func (f *fillings) optimize(passes int, search bool) {
 }
 
 // generate adds the contents that a way to fill finds for each active bin, if they
-// promise a gain; it reports whether any did. Bins that were far from a gain when they
-// were looked at last are looked at again only if none of the others has one.
+// promise a gain; it reports whether any did.
 func (f *fillings) generate(fill func(b int, goal float64) float64) bool {
 	added := false
-	for _, far := range [...]bool{false, true} {
-		for _, b := range f.active {
-			if far != (f.reach[b] < lookShare) {
-				continue
-			}
-			price := float64(f.g.prices[b])
-			goal := price * (1 + fillGain)
-			if fill(b, goal) > goal && f.add(f.fill.out) {
-				added = true
-			}
-			f.reach[b] = f.fill.most / max(price, 1)
-		}
-		if added {
-			return true
+	for _, b := range f.active {
+		goal := float64(f.g.prices[b]) * (1 + fillGain)
+		if fill(b, goal) > goal && f.add(f.fill.out) {
+			added = true
 		}
 	}
-	return false
+	return added
 }
 
 // narrow keeps the bins active whose contents can be worth nearly their price.
 func (f *fillings) narrow() {
 	f.active = slices.DeleteFunc(f.active, func(b int) bool {
-		for range narrowLooks {
-			f.fill.weigh(b, f.pi)
-			if f.fill.most < nearShare*float64(f.g.prices[b]) {
-				return true
-			}
-			f.fill.reweigh(b)
-		}
-		return false
+		f.fill.fill(b, f.pi, 0, 6)
+		return f.fill.most < nearShare*float64(f.g.prices[b])
 	})
 }
 
@@ -225,7 +200,6 @@ func (f *fillings) restore(p point) {
 	copy(f.basis, p.basis)
 	copy(f.left, p.left)
 	f.out = f.out[:p.taken]
-	f.clean = false // columns may have come since
 }
 
 // onOne records the plan that puts all that is left on one node.
@@ -416,13 +390,6 @@ func (f *fillings) mend(ps []pattern, root point, lp float64) []pattern {
 		}
 		slices.SortStableFunc(ps, func(a, b pattern) int { return cmp.Compare(loss(&b), loss(&a)) })
 		set := ps[from : from+mendNodes]
-		lost := 0.0
-		for i := range set {
-			lost += loss(&set[i])
-		}
-		if lost < mendLoss*float64(g.price(set)) {
-			break // the rest loses less
-		}
 		f.restore(root)
 		clear(f.left)
 		for _, p := range set {

@@ -5,9 +5,6 @@ import "slices"
 // ruledSteps bounds the search per offer for contents that rules allow.
 const ruledSteps = 4_000
 
-// leastSteep is the least that steepestRuled gives.
-const leastSteep = 0.99
-
 // steepestRuled is the most that contents which rules let share a node are worth at
 // prices per pod, as a multiple of what their bin costs, or more.
 func (g *group) steepestRuled(priced []ClassPrice, count []int, y []float64) float64 {
@@ -17,9 +14,7 @@ func (g *group) steepestRuled(priced []ClassPrice, count []int, y []float64) flo
 	}
 	f := newFiller(g, y)
 	f.allow(count)
-	// Prices come from a program that pays for contents what they are worth: some reach
-	// about 1. Whatever does not come near it needs no look.
-	worst := leastSteep
+	worst := 1e-9
 	for b := range g.bins {
 		price := float64(max(g.prices[b], 1))
 		worst = max(worst, f.prove(b, pi, worst*price, ruledSteps)/price)

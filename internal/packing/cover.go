@@ -1,9 +1,6 @@
 package packing
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // cover is a covering program (minimise cost x subject to A x >= demand, x >= 0) that
 // is solved again and again for less demand: the revised simplex method with an explicit
@@ -17,16 +14,9 @@ type cover struct {
 	x     []float64
 	pi    []float64
 	u     []float64
-	good  []int // columns that promised a gain, or nearly, when all were looked at last
-	clean bool  // no column beside those promises one
+	good  []int // columns that promised a gain when all were looked at last
 	steps int
-	gap   []float64 // by column, while the program is brought to less demand: its cost beyond what it covers is worth
-	slope []float64 // by column: how the gap changes
 }
-
-// nearCost is the part of its cost that a column may lack to a gain and still be asked when
-// prices have moved.
-const nearCost = 0.02
 
 func newCover(n int) cover {
 	return cover{n: n, inv: make([]float64, n*n), basis: make([]int, n), x: make([]float64, n), pi: make([]float64, n), u: make([]float64, n)}
@@ -63,27 +53,17 @@ func (m *cover) reprice() {
 	}
 }
 
-// dot sums in four strands, which processors add at the same time: the order is fixed, so
-// the result is the same everywhere.
 func dot(a, b []float64) float64 {
-	var s, t, u, v float64
+	s := 0.0
 	b = b[:len(a)]
-	for len(a) >= 4 && len(b) >= 4 {
-		s += float64(a[0] * b[0])
-		t += float64(a[1] * b[1])
-		u += float64(a[2] * b[2])
-		v += float64(a[3] * b[3])
-		a, b = a[4:], b[4:]
+	for i, v := range a {
+		s += float64(v * b[i])
 	}
-	for i := range a {
-		s += float64(a[i] * b[i])
-	}
-	return (s + t) + (u + v)
+	return s
 }
 
 // run makes primal steps until no known column promises a gain.
 func (m *cover) run() {
-	m.reprice()
 	for range 100 * m.n {
 		j, ok := m.enters()
 		if !ok || !m.enter(j) {
@@ -93,7 +73,7 @@ func (m *cover) run() {
 }
 
 // enters picks the column, or surplus, that lowers the cost most per unit: among those
-// that were good or nearly so when all were looked at last, else among all.
+// that were good when all were looked at last, else among all.
 func (m *cover) enters() (int, bool) {
 	at, low, found := 0, -1.0, false
 	for c, v := range m.pi {
@@ -103,29 +83,25 @@ func (m *cover) enters() (int, bool) {
 	}
 	keep := m.good[:0]
 	for _, j := range m.good {
-		r := m.cost[j] - dot(m.row(j), m.pi)
-		if r < nearCost*m.cost[j] {
+		if r := m.cost[j] - dot(m.row(j), m.pi); r < -1 {
 			keep = append(keep, j)
-		}
-		if r < low {
-			low, at, found = r, j, true
+			if r < low {
+				low, at, found = r, j, true
+			}
 		}
 	}
 	m.good = keep
-	if found || m.clean {
-		return at, found
+	if found {
+		return at, true
 	}
-	m.good = m.good[:0]
 	for j := range m.cost {
-		r := m.cost[j] - dot(m.row(j), m.pi)
-		if r < nearCost*m.cost[j] {
+		if r := m.cost[j] - dot(m.row(j), m.pi); r < -1 {
 			m.good = append(m.good, j)
-		}
-		if r < low {
-			low, at, found = r, j, true
+			if r < low {
+				low, at, found = r, j, true
+			}
 		}
 	}
-	m.clean = !found
 	return at, found
 }
 
@@ -144,12 +120,6 @@ func (m *cover) direction(j int) {
 // enter brings column j into the basis (j < 0: surplus of row -1-j).
 func (m *cover) enter(j int) bool {
 	m.direction(j)
-	gap := 0.0 // negative: what a unit of it gains
-	if j >= 0 {
-		gap = m.cost[j] - dot(m.row(j), m.pi)
-	} else {
-		gap = m.pi[-1-j]
-	}
 	p, ratio := -1, math.Inf(1)
 	for i, u := range m.u {
 		if u > 1e-9 {
@@ -161,9 +131,7 @@ func (m *cover) enter(j int) bool {
 	if p < 0 {
 		return false
 	}
-	m.shift(p, gap/m.u[p])
 	m.exchange(p, j)
-	m.clean = false
 	for i, v := range m.x {
 		m.x[i] = max(0, v)
 	}
@@ -191,13 +159,7 @@ func (m *cover) exchange(p, j int) {
 	}
 	m.basis[p] = j
 	m.steps++
-}
-
-// shift moves the prices along row p of the inverse.
-func (m *cover) shift(p int, by float64) {
-	for c, v := range m.inv[p*m.n : (p+1)*m.n] {
-		m.pi[c] += float64(by * v)
-	}
+	m.reprice()
 }
 
 // remain brings the program to another demand: the basis stays optimal for its prices,
@@ -211,7 +173,6 @@ func (m *cover) remain(demand []int) {
 		}
 		m.x[i] = v
 	}
-	known := false
 	for range 10 * n {
 		p, low := -1, -1e-7
 		for i, v := range m.x {
@@ -219,14 +180,7 @@ func (m *cover) remain(demand []int) {
 				p, low = i, v
 			}
 		}
-		if p < 0 {
-			break
-		}
-		if !known {
-			m.measure()
-			known = true
-		}
-		if !m.expel(p) {
+		if p < 0 || !m.expel(p) {
 			break
 		}
 	}
@@ -235,25 +189,13 @@ func (m *cover) remain(demand []int) {
 	}
 }
 
-// measure computes the prices and the gaps of all columns anew.
-func (m *cover) measure() {
-	m.reprice()
-	m.gap = slices.Grow(m.gap[:0], len(m.cost))[:len(m.cost)]
-	m.slope = slices.Grow(m.slope[:0], len(m.cost))[:len(m.cost)]
-	for j := range m.cost {
-		m.gap[j] = m.cost[j] - dot(m.row(j), m.pi)
-	}
-}
-
 // expel is a dual step: basic column p leaves.
 func (m *cover) expel(p int) bool {
 	row := m.inv[p*m.n : (p+1)*m.n]
 	enter, ratio, found := 0, math.Inf(1), false
-	for j := range m.slope {
-		a := dot(row, m.row(j))
-		m.slope[j] = a
-		if a < -1e-9 {
-			if t := max(0, m.gap[j]) / -a; t < ratio {
+	for j := range m.cost {
+		if a := dot(row, m.row(j)); a < -1e-9 {
+			if t := max(0, m.cost[j]-dot(m.row(j), m.pi)) / -a; t < ratio {
 				ratio, enter, found = t, j, true
 			}
 		}
@@ -268,10 +210,6 @@ func (m *cover) expel(p int) bool {
 	if !found {
 		return false
 	}
-	for j, a := range m.slope {
-		m.gap[j] += float64(ratio * a)
-	}
-	m.shift(p, -ratio)
 	m.direction(enter)
 	m.exchange(p, enter)
 	return true
