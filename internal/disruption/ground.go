@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"kerf.sh/kerf/internal/catalog"
@@ -87,6 +88,11 @@ func (x *search) newGround(movable []*node) *ground {
 	}
 	g.classes(orig)
 	for _, n := range movable {
+		for _, p := range n.moving {
+			if _, ok := g.classOf[p]; !ok {
+				g.classOf[p] = -1 // nobody plans it
+			}
+		}
 		k, ok := g.at[n.name]
 		if !ok {
 			continue
@@ -298,6 +304,14 @@ func (g *ground) fits(k, c int) bool {
 // order sorts the pods of a node for moving: the largest first.
 func (g *ground) order(pods []*snapshot.Pod) []*snapshot.Pod {
 	out := slices.Clone(pods)
-	slices.SortStableFunc(out, func(a, b *snapshot.Pod) int { return cmp.Compare(g.size[g.classOf[b]], g.size[g.classOf[a]]) })
+	slices.SortStableFunc(out, func(a, b *snapshot.Pod) int { return cmp.Compare(g.sizeOf(b), g.sizeOf(a)) })
 	return out
+}
+
+// sizeOf is the size of a pod, that of one that cannot be moved above all others.
+func (g *ground) sizeOf(p *snapshot.Pod) int64 {
+	if c := g.classOf[p]; c >= 0 {
+		return g.size[c]
+	}
+	return math.MaxInt64
 }

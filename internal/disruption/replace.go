@@ -165,6 +165,9 @@ func (x *search) standIn(g *ground, o *offers, group []*node, left []int64) *rem
 				return nil // others plan a launch for it as soon as the node is on its way out
 			}
 			c := g.classOf[p]
+			if c < 0 {
+				return nil
+			}
 			classes[c] = true
 			for d, v := range g.need[c] {
 				need[d] += v
