@@ -125,7 +125,7 @@ func (x *search) empty(g *ground, victims []*node, closed map[string]bool, looke
 		r.order[k] = k
 		own := x.byName[g.p.Nodes[k].Name]
 		r.closed[k] = closed[g.p.Nodes[k].Name] || x.shut(g.p.Nodes[k].Name)
-		if own == nil || own.price == 0 {
+		if own == nil || own.price == 0 || slices.ContainsFunc(own.moving, func(p *snapshot.Pod) bool { _, up := g.classOf[p]; return !up }) {
 			value[k] = 1e18 // it costs nothing, or nobody may take it away
 			continue
 		}
