@@ -215,7 +215,7 @@ func (x *consolidating) outcome() {
 
 // rests reads what was moved lately, and says which nodes are left in peace.
 func (x *consolidating) rests(ctx context.Context) (err error) {
-	x.moved, err = x.h.Sweep.Memory.MovesSince(ctx, x.now().Add(-lifecycle.FlapTime))
+	x.moved, err = x.h.Sweep.Memory.MovesSince(ctx, x.now().Add(-lifecycle.RestUnchanged))
 	x.rest()
 	return err
 }

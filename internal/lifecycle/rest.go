@@ -15,9 +15,9 @@ const (
 	RestAfterMove = 10 * time.Minute
 	// RestUnchanged is how long a node that got pods because theirs cost too much is left in
 	// peace while no pod comes or goes: what is found for it then could have been found before,
-	// and pods would move twice. settling is how long the pods that moved take to be there.
+	// and pods would move twice. settling is how long the pods that move take to be there.
 	RestUnchanged = 2 * time.Hour
-	settling      = 2 * time.Minute
+	settling      = 10 * time.Minute
 	// flapMoves in FlapTime freeze a workload's nodes: it is moved to and fro.
 	flapMoves = 3
 	FlapTime  = time.Hour
@@ -47,17 +47,13 @@ func WorkloadOf(p *snapshot.Pod) string {
 
 // Rests are the nodes of a snapshot that consolidation leaves in peace at its time: those
 // that a command was rolled back for, those that have just got pods or wait for them, and
-// those of workloads that are moved to and fro. moves are those of the last FlapTime.
+// those of workloads that are moved to and fro. moves are those of the last RestUnchanged.
 func Rests(s *snapshot.Snapshot, commands []Command, moves []WorkloadMove, records []Record) []snapshot.Rest {
 	now := s.Now
 	by := map[string]snapshot.Rest{}
 	add := func(r snapshot.Rest) {
 		r.TakenBack = r.TakenBack || by[r.Node].TakenBack
 		by[r.Node] = r
-	}
-	events := map[string]time.Time{} // pods came or went, by node
-	for i := range s.NodeClaims {
-		events[s.NodeClaims[i].NodeName] = s.NodeClaims[i].LastPodEvent
 	}
 	waiting := map[string]bool{}
 	for i := range commands {
@@ -68,15 +64,9 @@ func Rests(s *snapshot.Snapshot, commands []Command, moves []WorkloadMove, recor
 					Why: fmt.Sprintf("a move of it was taken back (%s); looked at again after %s", c.Why, until.UTC().Format(time.TimeOnly))})
 			}
 		}
-		if c.Phase == Removing || c.Phase == Done {
+		if until := c.Changed.Add(RestAfterMove); (c.Phase == Removing || c.Phase == Done) && now.Before(until) {
 			for _, n := range c.Targets {
-				until, unless := c.Changed.Add(RestAfterMove), ""
-				if c.Reason == underutilized && !events[n].After(c.Changed.Add(settling)) {
-					until, unless = c.Changed.Add(RestUnchanged), ", or until pods come or go"
-				}
-				if now.Before(until) && !by[n].Until.After(until) {
-					add(snapshot.Rest{Node: n, Until: until.UTC(), Why: "it got pods of a node that went; left in peace until " + until.UTC().Format(time.TimeOnly) + unless})
-				}
+				add(snapshot.Rest{Node: n, Until: until.UTC(), Why: "it got pods of a node that went; left in peace until " + until.UTC().Format(time.TimeOnly)})
 			}
 		}
 		if !c.Over() {
@@ -88,12 +78,47 @@ func Rests(s *snapshot.Snapshot, commands []Command, moves []WorkloadMove, recor
 			add(snapshot.Rest{Node: r.Node, Why: "it stands in for a node that goes, whose pods are still to come"})
 		}
 	}
+	unchanged(s, moves, add)
 	frozen(s, moves, add)
 	out := make([]snapshot.Rest, 0, len(by))
 	for _, r := range by {
 		out = append(out, r)
 	}
 	return out // the snapshot sorts them
+}
+
+// unchanged adds the nodes that got pods because theirs cost too much, wherever kube-scheduler
+// put them, and on which none has come or gone since.
+func unchanged(s *snapshot.Snapshot, moves []WorkloadMove, add func(snapshot.Rest)) {
+	last := map[string][]time.Time{} // by workload
+	for i := range moves {
+		if m := &moves[i]; m.Reason == underutilized && s.Now.Sub(m.At) < RestUnchanged {
+			last[m.Workload] = append(last[m.Workload], m.At)
+		}
+	}
+	if len(last) == 0 {
+		return
+	}
+	events := map[string]time.Time{} // pods came or went, by node
+	for i := range s.NodeClaims {
+		events[s.NodeClaims[i].NodeName] = s.NodeClaims[i].LastPodEvent
+	}
+	until := map[string]time.Time{}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.NodeName == "" || p.Owner == nil {
+			continue
+		}
+		for _, at := range last[WorkloadOf(p)] {
+			end := at.Add(settling)
+			if !p.Created.Before(at.Truncate(time.Second)) && p.Created.Before(end) && !events[p.NodeName].After(end) && at.Add(RestUnchanged).After(until[p.NodeName]) {
+				until[p.NodeName] = at.Add(RestUnchanged)
+			}
+		}
+	}
+	for n, t := range until {
+		add(snapshot.Rest{Node: n, Until: t.UTC(), Why: "its pods were moved here; left in peace until " + t.UTC().Format(time.TimeOnly) + ", or until pods come or go"})
+	}
 }
 
 // frozen adds the nodes of workloads that were moved too often.

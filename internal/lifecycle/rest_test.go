@@ -24,8 +24,10 @@ func TestRests(t *testing.T) {
 		}
 		return out
 	}
-	cheaper := func(ago time.Duration) Command {
-		return Command{ID: "u", Reason: underutilized, Phase: Done, Nodes: []string{"n1"}, Targets: []string{"n2"}, Changed: now.Add(-ago)}
+	came := func(node string, ago time.Duration) snapshot.Pod {
+		p := pod("a", node)
+		p.Created = now.Add(-ago)
+		return p
 	}
 	three := []time.Duration{50 * time.Minute, 30 * time.Minute, time.Minute}
 	for _, tc := range []struct {
@@ -46,12 +48,13 @@ func TestRests(t *testing.T) {
 		{name: "a proposal that was not found again", commands: []Command{{Phase: RolledBack, Nodes: []string{"n1"}, Changed: now}}},
 		{name: "got pods", commands: []Command{{Phase: Done, Nodes: []string{"n1"}, Targets: []string{"n2"}, Changed: now.Add(-time.Minute)}}, want: "n2 until 9m0s"},
 		{name: "got pods long ago", commands: []Command{{Phase: Done, Targets: []string{"n2"}, Changed: now.Add(-RestAfterMove)}}},
-		{name: "got pods because theirs cost too much", commands: []Command{cheaper(11 * time.Minute)}, want: "n2 until 1h49m0s"},
-		{name: "and others since", commands: []Command{cheaper(11 * time.Minute)}, events: map[string]time.Duration{"n2": 8 * time.Minute}},
-		{name: "and these came late", commands: []Command{cheaper(11 * time.Minute)}, events: map[string]time.Duration{"n2": 9 * time.Minute}, want: "n2 until 1h49m0s"},
-		{name: "others just now", commands: []Command{cheaper(5 * time.Minute)}, events: map[string]time.Duration{"n2": time.Minute}, want: "n2 until 5m0s"},
-		{name: "of two commands, the longer rest", commands: []Command{cheaper(11 * time.Minute), {Phase: Done, Targets: []string{"n2"}, Changed: now}}, want: "n2 until 1h49m0s"},
-		{name: "long ago", commands: []Command{cheaper(RestUnchanged)}},
+		{name: "its pods were moved here", moves: moved(underutilized, 15*time.Minute), pods: []snapshot.Pod{came("n2", 14*time.Minute)}, want: "n2 until 1h45m0s"},
+		{name: "and others came since", moves: moved(underutilized, 15*time.Minute), pods: []snapshot.Pod{came("n2", 14*time.Minute)}, events: map[string]time.Duration{"n2": 4 * time.Minute}},
+		{name: "and others came with them", moves: moved(underutilized, 15*time.Minute), pods: []snapshot.Pod{came("n2", 14*time.Minute)}, events: map[string]time.Duration{"n2": 13 * time.Minute}, want: "n2 until 1h45m0s"},
+		{name: "its pods were there before", moves: moved(underutilized, 15*time.Minute), pods: []snapshot.Pod{came("n2", 16*time.Minute)}},
+		{name: "they came later", moves: moved(underutilized, 15*time.Minute), pods: []snapshot.Pod{came("n2", 5*time.Minute)}},
+		{name: "they were moved for another reason", moves: moved("Drifted", 15*time.Minute), pods: []snapshot.Pod{came("n2", 14*time.Minute)}},
+		{name: "long ago", moves: moved(underutilized, RestUnchanged), pods: []snapshot.Pod{came("n2", RestUnchanged)}},
 		{
 			name: "stands in", commands: []Command{{ID: "c", Phase: Replacing, Created: at(0)}, {ID: "d", Phase: Done, Created: at(0)}},
 			records: []Record{{Node: "n3", PlanID: Command{ID: "c", Created: at(0)}.PlanName()}, {Node: "n4", PlanID: Command{ID: "d", Created: at(0)}.PlanName()}},
