@@ -55,9 +55,6 @@ func liveDay(t *testing.T) *daypage.Day {
 // TestDay: a day costs less with consolidation than without, no pod waits long, and no pod is
 // lost to an interruption or an image that does not work. With -day it is the demo.
 func TestDay(t *testing.T) {
-	if *dayOut == "" && testing.Short() {
-		t.Skip("a whole day, twice")
-	}
 	d := liveDay(t)
 	html, err := daypage.HTML(d)
 	if err != nil {
@@ -83,9 +80,6 @@ func TestDay(t *testing.T) {
 
 // TestDayIsTheSame: the morning and the bad image twice are the same to the byte.
 func TestDayIsTheSame(t *testing.T) {
-	if testing.Short() {
-		t.Skip("half a day, twice")
-	}
 	var hashes [2]string
 	var moves [2][]daypage.Move
 	t.Run("runs", func(t *testing.T) {
