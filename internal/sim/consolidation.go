@@ -93,7 +93,7 @@ func (p Disruption) of(static bool) snapshot.Disruption {
 // consolidates has the schedule of the stack invoke the function consolidation, and somebody
 // edit a NodePool now and then: its nodes drift.
 func (w *World) consolidates() {
-	if w.lambdas["consolidation"] == nil {
+	if !w.Profile.Consolidate {
 		return
 	}
 	d := newDice(w.Seed, "passes")

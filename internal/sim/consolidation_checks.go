@@ -257,7 +257,7 @@ func (c *checks) standIns(pool string) (n int64) {
 
 // commandsRest: nothing is under way, nothing was left behind, nothing moved twice.
 func (c *checks) commandsRest() {
-	if c.w.lambdas["consolidation"] == nil {
+	if !c.w.Profile.Consolidate {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.commands)) {
@@ -303,7 +303,7 @@ func (c *checks) coolDowns() time.Duration {
 // passesRest reports whether consolidation has found all that it will find: nothing was done
 // for longer than it waits before it looks again.
 func (c *checks) passesRest() bool {
-	if c.w.lambdas["consolidation"] == nil {
+	if !c.w.Profile.Consolidate {
 		return true
 	}
 	longest := 30 * time.Minute // pods hold their node for ten
