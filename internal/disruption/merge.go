@@ -28,10 +28,11 @@ func (x *search) merged(g *ground, victims []*node, found []removal) []removal {
 		}
 	}
 	gone := map[int]bool{}
+	known := map[int]*offers{}
 	var out []removal
 	for _, name := range slices.Sorted(maps.Keys(takes)) {
-		if n := eligible[name]; n != nil {
-			if r := x.mergedInto(g, n, takes[name], found); r != nil {
+		if n := eligible[name]; n != nil && !x.tired() {
+			if r := x.mergedInto(g, known, n, takes[name], found); r != nil {
 				for _, i := range takes[name] {
 					gone[i] = true
 				}
@@ -48,8 +49,9 @@ func (x *search) merged(g *ground, victims []*node, found []removal) []removal {
 }
 
 // mergedInto is the cheaper node for a node that takes pods and for those whose pods it takes,
-// nil when there is none that is worth the disruption of the node, too.
-func (x *search) mergedInto(g *ground, n *node, of []int, found []removal) *removal {
+// nil when there is none that is worth the disruption of the node, too. known keeps the sorted
+// offers of templates.
+func (x *search) mergedInto(g *ground, known map[int]*offers, n *node, of []int, found []removal) *removal {
 	group, instead := []*node{n}, []removal{}
 	for _, i := range of {
 		r := &found[i]
@@ -79,7 +81,10 @@ func (x *search) mergedInto(g *ground, n *node, of []int, found []removal) *remo
 			continue
 		}
 		left := slices.Clone(g.p.Pools[tm.Pool].Remaining)
-		r := x.standIn(g, g.offersOf(t), group, left)
+		if known[t] == nil {
+			known[t] = g.offersOf(t)
+		}
+		r := x.standIn(g, known[t], group, left)
 		if r == nil || r.add.price >= n.price || r.add.price > n.price-max(x.o.MinSaving, mulShare(n.price, x.o.MinSavingShare)) {
 			continue
 		}

@@ -3,7 +3,6 @@ package disruption
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -55,11 +54,19 @@ func (x *search) underutilized(used, gone []*node) {
 		return ok
 	}
 	for i := range found {
-		r, said := &found[i], maps.Clone(x.verdicts)
-		if takes(r) || r.instead == nil {
+		r := &found[i]
+		var silent []*node // nothing was said of them before
+		for _, n := range r.nodes {
+			if _, said := x.verdicts[n.name]; !said && r.instead != nil {
+				silent = append(silent, n)
+			}
+		}
+		if takes(r) {
 			continue
 		}
-		x.verdicts = said // what is done instead says more
+		for _, n := range silent {
+			delete(x.verdicts, n.name) // what is done instead says more
+		}
 		for k := range r.instead {
 			takes(&r.instead[k])
 		}
