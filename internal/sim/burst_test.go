@@ -11,7 +11,6 @@ import (
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/ledger"
 	"kerf.sh/kerf/internal/lifecycle"
-	"kerf.sh/kerf/internal/provision"
 	"kerf.sh/kerf/internal/snapshot"
 	"kerf.sh/kerf/internal/workload"
 )
@@ -42,18 +41,7 @@ func (w *World) priced() (price, bound int64) {
 			price += i.Price
 		}
 	}
-	s := &snapshot.Snapshot{Cluster: clusterName, Region: region, Now: w.now(), Settings: w.settings(), DaemonSets: w.cluster.daemons.list(), NodePools: w.cluster.pools.list()}
-	for _, c := range w.cluster.classes.list() {
-		s.NodeClasses = append(s.NodeClasses, c.NodeClass)
-	}
-	for _, p := range w.cluster.pods.list() {
-		if !isDaemon(&p) {
-			p.NodeName, p.NominatedNode, p.Phase, p.Scheduled = "", "", "Pending", nil
-			s.Pods = append(s.Pods, p)
-		}
-	}
-	s.Normalize()
-	return price, provision.Plan(s, w.aws.table, provision.Options{}).Summary.LaunchLowerBound
+	return price, w.anew(func(*snapshot.Pod) bool { return true }).Summary.LaunchLowerBound
 }
 
 func percentile(ds []time.Duration, p int) time.Duration {

@@ -12,7 +12,6 @@ import (
 	"kerf.sh/kerf/internal/ledger"
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/plan"
-	"kerf.sh/kerf/internal/provision"
 	"kerf.sh/kerf/internal/snapshot"
 )
 
@@ -332,21 +331,10 @@ func (c *checks) repacked() (price, anew int64) {
 			}
 		}
 	}
-	s := &snapshot.Snapshot{Cluster: clusterName, Region: region, Now: w.now(), Settings: w.settings(), DaemonSets: w.cluster.daemons.list(), NodePools: w.cluster.pools.list()}
-	for _, k := range w.cluster.classes.list() {
-		s.NodeClasses = append(s.NodeClasses, k.NodeClass)
-	}
-	for _, p := range w.cluster.pods.list() {
-		if !isDaemon(&p) && !fixed[p.NodeName] && p.NodeName != "" {
-			p.NodeName, p.NominatedNode, p.Phase, p.Scheduled = "", "", "Pending", nil
-			s.Pods = append(s.Pods, p)
-		}
-	}
-	s.Normalize()
 	for _, i := range w.aws.ec2.Instances() {
 		if m := w.cluster.machines[i.ID]; i.ShuttingFrom.IsZero() && m != nil && !fixed[m.node] {
 			price += i.Price
 		}
 	}
-	return price, int64(provision.Plan(s, w.aws.table, provision.Options{}).Summary.LaunchPrice)
+	return price, w.anew(func(p *snapshot.Pod) bool { return p.NodeName != "" && !fixed[p.NodeName] }).Summary.LaunchPrice
 }

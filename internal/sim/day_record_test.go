@@ -11,7 +11,6 @@ import (
 	"kerf.sh/kerf/internal/cloud/ec2fake"
 	"kerf.sh/kerf/internal/handler"
 	"kerf.sh/kerf/internal/lifecycle"
-	"kerf.sh/kerf/internal/provision"
 	"kerf.sh/kerf/internal/sim/daypage"
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -211,18 +210,7 @@ func (r *dayRecord) sample(floor bool) {
 
 // repacked is what nodes for the pods that there are would cost if they were bought anew.
 func (w *World) repacked() int64 {
-	s := &snapshot.Snapshot{Cluster: clusterName, Region: region, Now: w.now(), Settings: w.settings(), DaemonSets: w.cluster.daemons.list(), NodePools: w.cluster.pools.list()}
-	for _, c := range w.cluster.classes.list() {
-		s.NodeClasses = append(s.NodeClasses, c.NodeClass)
-	}
-	for _, p := range w.cluster.pods.list() {
-		if !isDaemon(&p) && p.Deleting.IsZero() {
-			p.NodeName, p.NominatedNode, p.Phase, p.Scheduled = "", "", "Pending", nil
-			s.Pods = append(s.Pods, p)
-		}
-	}
-	s.Normalize()
-	return provision.Plan(s, w.aws.table, provision.Options{}).Summary.LaunchPrice
+	return w.anew(func(p *snapshot.Pod) bool { return p.Deleting.IsZero() }).Summary.LaunchPrice
 }
 
 // run is the record as the page has it.

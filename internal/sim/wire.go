@@ -293,24 +293,11 @@ func (p *parts) resolve(ctx context.Context, classes []string) error {
 
 // invokeCatalog invokes the function catalog asynchronously.
 func (w *World) invokeCatalog(classes []string) {
-	f := w.lambdas["catalog"]
 	payload := map[string]any{}
 	if len(classes) > 0 {
 		payload["classes"] = classes
 	}
-	var try func(n int)
-	try = func(n int) {
-		if !f.free() {
-			w.after(5*time.Second, func() { try(n) })
-			return
-		}
-		f.invoke(payload, func(_ any, err error, ok bool) {
-			if (err != nil || !ok) && n < 3 {
-				w.after(time.Duration(n)*time.Minute, func() { try(n + 1) })
-			}
-		})
-	}
-	w.after(f.dice.between(20*time.Millisecond, time.Second), func() { try(1) })
+	w.after(w.lambdas["catalog"].dice.between(20*time.Millisecond, time.Second), func() { w.invokeAgain("catalog", payload, 1) })
 }
 
 func newLambdaService(w *World) *service {
