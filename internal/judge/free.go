@@ -8,12 +8,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"kerf.sh/kerf/internal/catalog"
 	"kerf.sh/kerf/internal/plan"
@@ -21,7 +24,9 @@ import (
 )
 
 // Free is kube-scheduler as it runs in a cluster: with its default profile, its queue
-// and its binding, and nobody to tell it where a pod should go.
+// and its binding, and nobody to tell it where a pod should go. It lives in a bubble of
+// testing/synctest, whose clock stands still while anything is computed, so that what
+// comes of it does not depend on how busy the machine is.
 type Free struct {
 	*objects
 	sched *scheduler.Scheduler
@@ -41,6 +46,12 @@ func NewFree() (*Free, error) {
 		stop()
 		return nil, fmt.Errorf("start kube-scheduler: %w", err)
 	}
+	next := f.sched.NextPod
+	f.sched.NextPod = func(l klog.Logger) (*framework.QueuedPodInfo, error) {
+		p, err := next(l)
+		time.Sleep(attempt)
+		return p, err
+	}
 	go func() {
 		defer close(f.done)
 		f.sched.Run(ctx)
@@ -52,11 +63,16 @@ func NewFree() (*Free, error) {
 func (f *Free) Stop() {
 	f.stop()
 	<-f.done
+	time.Sleep(time.Minute) // what it runs beside itself looks once in a while whether it is to end
 }
 
 // patience is how long a scheduler may take to come to rest; it is for a mistake that
 // would keep the tests waiting forever.
-const patience = 5 * time.Minute
+const patience = time.Hour
+
+// attempt is how long the scheduler takes to try a pod: 500 a second, which is more than
+// it does in most clusters. What happens between two attempts takes no time.
+const attempt = 2 * time.Millisecond
 
 // Rest waits until the scheduler has tried every pod that waits and has nothing left to
 // do. Pods it cannot place are found by Waiting.
@@ -64,6 +80,7 @@ func (f *Free) Rest() error {
 	var state string
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		state = ""
+		synctest.Wait()
 		_, summary := f.sched.SchedulingQueue.PendingPods()
 		var active, backoff, unschedulable int
 		if _, err := fmt.Sscanf(summary, "activeQ:%d; backoffQ:%d; unschedulablePods:%d", &active, &backoff, &unschedulable); err != nil {
@@ -77,7 +94,7 @@ func (f *Free) Rest() error {
 			state = fmt.Sprintf("%d pods wait; ", waiting)
 		}
 		state += summary
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(attempt)
 	}
 	return errors.New("wait for the scheduler: it does not come to rest: " + state)
 }
@@ -139,7 +156,7 @@ const maxRounds = 5
 // Settle plans a cluster, lets the nodes of the plan join one after the other in an
 // order drawn from the seed, and lets the scheduler place the pods; pods that are left
 // are planned again. planner is provision.Plan or stands for it. The cluster must have
-// been made of the snapshot.
+// been made of the snapshot. It must run in a bubble of testing/synctest.
 func (c *Cluster) Settle(planner func(*snapshot.Snapshot, *catalog.Catalog) *plan.Plan, how Steering, seed uint64) (Outcome, error) {
 	f, err := NewFree()
 	if err != nil {

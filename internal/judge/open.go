@@ -35,8 +35,8 @@ type opening struct {
 }
 
 // open lets nodes join, and does what lifecycle.Opening says until none of them has
-// anything to come. The clock is the judge's own, but for how often is looked while the
-// scheduler works.
+// anything to come. Its clock goes by what is to come next; how often is looked while the
+// scheduler works goes by the bubble's.
 func (c *Cluster) open(f *Free, nodes []*corev1.Node, by map[string][]string, r *rand.Rand) error {
 	var list []*opening
 	for _, n := range nodes {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -38,6 +41,9 @@ func init() {
 	// What the scheduler would log is asked for where it matters.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
+	// The scheduler listens for a signal. What the runtime starts for the first who does
+	// must not be part of a bubble of testing/synctest.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2)
 }
 
 // objects stands in for the API server: it keeps objects by kind, gives each change a
