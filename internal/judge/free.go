@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,6 +142,9 @@ type Outcome struct {
 	Planned int // pods with a place in the first plan
 	// Stranded are those of them without a node once all nodes had joined.
 	Stranded int
+	// Elsewhere are those that a node got instead of the pods, or the like of them, that
+	// the first plan has on it.
+	Elsewhere int
 	// Rounds is how many plans were made until no pod was left that a plan could place.
 	Rounds int
 	Left   int // pods that never got a node
@@ -214,10 +218,32 @@ func (c *Cluster) Settle(planner func(*snapshot.Snapshot, *catalog.Catalog) *pla
 					out.Stranded++
 				}
 			}
+			out.Elsewhere = f.elsewhere(placed, renamed) - out.Stranded
 		}
 	}
 	out.Left = len(f.Waiting())
 	return out, nil
+}
+
+// elsewhere is how many pods are missing where they were placed. Those of one controller
+// stand for each other.
+func (f *Free) elsewhere(placed, renamed map[string]string) int {
+	type seat struct{ kind, node string }
+	missing := map[seat]int{}
+	for ref, to := range placed {
+		ns, pod, _ := strings.Cut(ref, "/")
+		kind, p := ref, f.pods.find(ns, pod).(*corev1.Pod)
+		if owner := metav1.GetControllerOf(p); owner != nil {
+			kind = ns + "/" + owner.Kind + "/" + owner.Name
+		}
+		missing[seat{kind, cmp.Or(renamed[to], to)}]++
+		missing[seat{kind, p.Spec.NodeName}]--
+	}
+	out := 0
+	for _, n := range missing {
+		out += max(n, 0)
+	}
+	return out
 }
 
 // seatsOf gives the node or launch of every pod that a plan places; units of buffers

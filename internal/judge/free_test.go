@@ -92,14 +92,15 @@ func ways() []way {
 
 // sums adds up outcomes.
 type sums struct {
-	runs, planned, stranded, left, rounds int
-	price, first, bound                   int64
+	runs, planned, stranded, elsewhere, left, rounds int
+	price, first, bound                              int64
 }
 
 func (s *sums) add(o Outcome) {
 	s.runs++
 	s.planned += o.Planned
 	s.stranded += o.Stranded
+	s.elsewhere += o.Elsewhere
 	s.left += o.Left
 	s.rounds = max(s.rounds, o.Rounds)
 	s.price += o.Price
@@ -112,10 +113,10 @@ func ratio(a, b int64) float64 { return float64(a) / float64(max(b, 1)) }
 func (s *sums) strandedShare() float64 { return ratio(int64(s.stranded), int64(s.planned)) }
 
 func (s *sums) String() string {
-	return fmt.Sprintf("%5.2f %%\t%d\t%d\t%.3f\t%.3f\t%.3f\t", 100*s.strandedShare(), s.rounds, s.left, ratio(s.first, s.bound), ratio(s.price, s.first), ratio(s.price, s.bound))
+	return fmt.Sprintf("%5.2f %%\t%5.2f %%\t%d\t%d\t%.3f\t%.3f\t%.3f\t", 100*s.strandedShare(), 100*ratio(int64(s.elsewhere), int64(s.planned)), s.rounds, s.left, ratio(s.first, s.bound), ratio(s.price, s.first), ratio(s.price, s.bound))
 }
 
-const columns = "stranded\tplans\tleft\tfirst/bound\tsettled/first\tsettled/bound\t  "
+const columns = "stranded\telsewhere\tplans\tleft\tfirst/bound\tsettled/first\tsettled/bound\t  "
 
 // Pods that nobody holds to the plan find their nodes all the same when they are
 // steered: at most one in a hundred is left after the nodes have joined, and what all
