@@ -31,8 +31,10 @@ func ConsolidationFunction(ctx context.Context, environ []string) (Function, err
 
 type consolidationFunction struct {
 	*acting
-	// sweep reads and launches; what it remembers of Events lives as long as the process.
+	// sweep reads and launches; what it remembers of Events lives as long as the process, and
+	// so does what pass remembers of the one before.
 	sweep handler.Sweep
+	pass  handler.Consolidation
 }
 
 func (f *consolidationFunction) invoke(ctx context.Context, payload json.RawMessage, rep *report.Report) (any, error) {
@@ -58,7 +60,8 @@ func (f *consolidationFunction) invoke(ctx context.Context, payload json.RawMess
 	s.Memory, s.Cluster, s.Executor, s.Ticks = look.Memory, look.Cluster, look.Executor, sender(f.ticks)
 	s.Facts, s.ClusterName, s.Region, s.Interval, s.Instance = &f.facts, f.conf.Cluster, f.region, f.conf.Functions.SweepInterval, f.name
 	s.Now, s.Wait, s.Log = f.now, pause, f.tel.Log
-	h := &handler.Consolidation{Sweep: s, Kick: look.Kick, MassShare: int(f.conf.Functions.MassRemovalPercent), DryRun: f.conf.Functions.ConsolidationDryRun || r.DryRun}
+	h := &f.pass
+	h.Sweep, h.Kick, h.MassShare, h.DryRun = s, look.Kick, int(f.conf.Functions.MassRemovalPercent), f.conf.Functions.ConsolidationDryRun || r.DryRun
 	if name := f.conf.Functions.NoticeBus; name != "" {
 		h.Notices = &notice.Bus{Client: eventbridge.NewFromConfig(f.aws), Name: name}
 	}

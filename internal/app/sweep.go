@@ -177,7 +177,7 @@ func (f *sweepFunction) housekeeping(look *handler.Lifecycle, rep *report.Report
 	}
 	n := h.Notices
 	n.Memory, n.Cluster, n.Executor, n.Ticks, n.Work = look.Memory, look.Cluster, look.Executor, sender(f.ticks), sender(f.work)
-	h.Statuses = func(ctx context.Context) ([]interruption.Status, error) { return fleet.Statuses(ctx, f.ec2()) }
+	h.Statuses = func(ctx context.Context) ([]interruption.Status, error) { return fleet.Statuses(ctx, f.ec2(), each) }
 	h.Pools = func(ctx context.Context) error { return f.ask(ctx, handler.CatalogRequest{Only: "pools"}) }
 	h.Price = func(ctx context.Context, in lifecycle.Instance) snapshot.Price {
 		facts, err := handler.LoadFacts(ctx, look.Memory, f.region, f.now(), &f.facts)
@@ -186,15 +186,20 @@ func (f *sweepFunction) housekeeping(look *handler.Lifecycle, rep *report.Report
 		}
 		return facts.PriceOf(in)
 	}
-	tell := func(do func(context.Context) (handler.HousekeepingReport, error)) func(context.Context) error {
-		return func(ctx context.Context) error {
-			r, err := do(ctx)
-			rep.Add(report.Failures, float64(len(r.Problems)))
-			rep.Say("housekeeping", r)
-			return err
-		}
+	tell := func(r handler.HousekeepingReport) {
+		rep.Add(report.Failures, float64(len(r.Problems)))
+		rep.Say("housekeeping", r)
 	}
-	f.sweep.Housekeeping, f.sweep.Recover = tell(h.Run), tell(h.Recover)
+	f.sweep.Housekeeping = func(ctx context.Context) (bool, error) {
+		r, err := h.Run(ctx)
+		tell(r)
+		return r.Going, err
+	}
+	f.sweep.Recover = func(ctx context.Context) error {
+		r, err := h.Recover(ctx)
+		tell(r)
+		return err
+	}
 }
 
 // sweepSummary puts what a sweep did into the summary of its invocation.

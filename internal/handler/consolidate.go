@@ -45,6 +45,9 @@ type Consolidation struct {
 	Notices Notifier
 	// Work bounds the search of one pass (disruption.Options.Work); 0 = enough for 5,000 nodes.
 	Work int64
+
+	// empty: the last pass of this process found no node, and none on its way.
+	empty bool
 }
 
 // ConsolidationReport is what one pass did.
@@ -78,6 +81,11 @@ func (r *ConsolidationReport) warn(err error) {
 // Handle does one pass.
 func (h *Consolidation) Handle(ctx context.Context) (*ConsolidationReport, error) {
 	rep := &ConsolidationReport{Outcome: "Idle", Moves: map[plan.MoveReason]int{}}
+	// While Karpenter runs a pass says so, nodes or not.
+	if h.nothing(ctx) && Guard(ctx, h.Sweep.Cluster, h.Sweep.Now()) == nil {
+		return rep, nil
+	}
+	h.empty = false
 	lease, err := h.Sweep.Memory.Acquire(ctx, execute.LeaseTime)
 	var busy *lifecycle.BusyError
 	switch {
@@ -155,6 +163,7 @@ func (h *Consolidation) pass(ctx context.Context, lease *lifecycle.Lease, rep *C
 	for i := range found.Moves {
 		rep.Moves[found.Moves[i].Reason]++
 	}
+	x.looked()
 	if h.DryRun {
 		base.Moves, base.Savings = found.Moves, &found.Savings
 		base.Verdicts = append(base.Verdicts, found.Verdicts...)

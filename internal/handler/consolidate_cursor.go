@@ -45,7 +45,7 @@ func (x *consolidating) goOn(ctx context.Context, c cursor, next string) error {
 // orphans are the instances that housekeeping has found nobody to own, in a complete reading
 // that is not old: it terminates them, and plans say so.
 func (x *consolidating) orphans(ctx context.Context) map[string]string {
-	seen, _, err := readNote[map[string]time.Time](ctx, x.h.Sweep.Memory, orphanNote)
+	seen, err := x.h.orphans(ctx)
 	if err != nil {
 		x.rep.warn(fmt.Errorf("read which instances nobody owns: %w", err))
 		return nil
@@ -55,4 +55,10 @@ func (x *consolidating) orphans(ctx context.Context) map[string]string {
 		out[id] = fmt.Sprintf("nobody owns the instance: no record, NodeClaim or Node since %s; it is terminated once two complete readings have shown that", first.UTC().Format(time.RFC3339))
 	}
 	return out
+}
+
+// orphans are those instances, with the time of the reading that showed them first.
+func (h *Consolidation) orphans(ctx context.Context) (map[string]time.Time, error) {
+	seen, _, err := readNote[map[string]time.Time](ctx, h.Sweep.Memory, orphanNote)
+	return seen, err
 }

@@ -66,6 +66,8 @@ type HousekeepingReport struct {
 	// Incomplete names what could not be read: nothing was concluded from its absence.
 	Incomplete []string `json:"incomplete,omitempty"`
 	Problems   []string `json:"problems,omitempty"`
+	// Going: there are nodes that go, whose pods may need others.
+	Going bool `json:"-"`
 }
 
 func (r *HousekeepingReport) problem(what string, err error) {
@@ -81,6 +83,7 @@ type found struct {
 	nodes     []api.Meta
 	instances []launch.Described
 	attempts  []lifecycle.Attempt
+	counted   map[string]lifecycle.Counted
 	records   []lifecycle.Record
 
 	claimsWhole, nodesWhole, instancesWhole bool
@@ -122,9 +125,8 @@ func (h *Housekeeping) Run(ctx context.Context) (rep HousekeepingReport, err err
 	h.openNodes(ctx, f, &rep)
 	h.templates(ctx, f, &rep)
 	h.pools(ctx, f, &rep)
-	rep.Corrections, err = h.Memory.Recount(ctx)
-	rep.problem("recount what pools use", err)
-	err = nil
+	h.recount(ctx, f, &rep)
+	rep.Going = slices.ContainsFunc(f.records, going)
 	switch {
 	case len(rep.Due)+len(rep.Adopted) > 0:
 		err = h.Lifecycle.Kick(ctx)
@@ -157,6 +159,9 @@ func (h *Housekeeping) read(ctx context.Context, rep *HousekeepingReport) (*foun
 	f.instances, err = h.Executor.Cloud.List(ctx, h.ClusterName)
 	f.instancesWhole = incomplete("list instances", err)
 	if f.attempts, err = h.Memory.Attempts(ctx); err != nil {
+		return nil, err
+	}
+	if f.counted, err = h.Memory.Counted(ctx); err != nil { // before the records, for recount
 		return nil, err
 	}
 	if f.records, err = h.Memory.Records(ctx); err != nil {
@@ -193,6 +198,21 @@ func (f *found) index() {
 			f.byInstance[r.Instance.ID] = r
 		}
 	}
+}
+
+// going reports whether pods of a node have to find another one.
+func going(r lifecycle.Record) bool {
+	return r.Node != "" && (r.Doomed != nil || r.Phase == lifecycle.Draining)
+}
+
+// recount makes the counters of pools what the records add up to.
+func (h *Housekeeping) recount(ctx context.Context, f *found, rep *HousekeepingReport) {
+	if len(rep.Adopted) > 0 {
+		return // what was adopted is counted, and was not when the counters were read
+	}
+	var err error
+	rep.Corrections, err = h.Memory.Recount(ctx, f.counted, f.records)
+	rep.problem("recount what pools use", err)
 }
 
 // due finds nodes that something happened to, and reports whether anything is in flight that

@@ -14,6 +14,7 @@ import (
 
 	"kerf.sh/kerf/internal/cloud/ec2fake"
 	"kerf.sh/kerf/internal/kube/api"
+	"kerf.sh/kerf/internal/ledger"
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/snapshot"
 )
@@ -253,6 +254,11 @@ func TestAdoptKarpenters(t *testing.T) {
 			t.Errorf("%s for adopting", c)
 		}
 	}
+	for _, rep := range w.rooms {
+		if len(rep.Corrections) > 0 {
+			t.Errorf("what was adopted was counted wrong: %+v", rep.Corrections)
+		}
+	}
 	i := slices.IndexFunc(w.records(), func(r lifecycle.Record) bool { return r.Claim == "general-abc" })
 	if r := w.record(i); !r.Adopted || r.Reserved["cpu"] != 2000 || r.Spec.ExpireAfter != "24h" {
 		t.Errorf("record %+v", r)
@@ -390,7 +396,16 @@ func TestUsageHeals(t *testing.T) {
 	}
 	w.pass(time.Minute)
 	u, err := w.memory.Usage(background)
-	if err != nil || u["general"]["nodes"] != 2 {
+	if err != nil || u["general"]["nodes"] != 2 || u["general"]["cpu"] != 3000 {
 		t.Errorf("usage %v, %v", u, err)
+	}
+	// A counter that is not what the records say.
+	_, err = w.table.Write(background, ledger.Write{Key: ledger.Key{PK: "POOLS", SK: "general"}, Add: map[string]int64{"u:cpu": 5, "v": 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := w.round()
+	if u, err = w.memory.Usage(background); err != nil || u["general"]["cpu"] != 3000 || len(rep.Corrections) != 1 || rep.Corrections[0].Was["cpu"] != 3005 {
+		t.Errorf("usage %v, %v; corrections %+v", u, err, rep.Corrections)
 	}
 }

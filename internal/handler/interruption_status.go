@@ -12,8 +12,8 @@ import (
 // a status check that fails, and that of a maintenance may be lost (Karpenter: the instance
 // status poller, once a minute).
 func (h *Housekeeping) unwell(ctx context.Context, f *found, rep *HousekeepingReport) {
-	if h.Statuses == nil || h.Notices == nil {
-		return
+	if h.Statuses == nil || h.Notices == nil || len(f.byInstance) == 0 {
+		return // of an instance that nobody knows yet nothing could be done
 	}
 	list, err := h.Statuses(ctx)
 	if err != nil {

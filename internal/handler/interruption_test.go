@@ -305,6 +305,21 @@ func TestOwnEnds(t *testing.T) {
 	}
 }
 
+// TestUnwellOfNobody: while no instance is known EC2 is not asked which are not well.
+func TestUnwellOfNobody(t *testing.T) {
+	n := newNotices(newLifeWorld(t))
+	asked := 0
+	n.house.Notices, n.house.Statuses = n.h, func(context.Context) ([]interruption.Status, error) { asked++; return nil, nil }
+	if n.round(); asked != 0 {
+		t.Errorf("asked %d times", asked)
+	}
+	n.launch(1)
+	n.pass(time.Minute)
+	if asked == 0 {
+		t.Error("not asked for an instance that was launched")
+	}
+}
+
 // TestUnwell: EC2 says, when it is asked, that instances are not well. Those of ours go: at
 // once when a check has failed for two minutes, with their time when something is planned.
 func TestUnwell(t *testing.T) {

@@ -232,6 +232,8 @@ func (k *lifeKube) Some(_ context.Context, kinds ...string) (*snapshot.Snapshot,
 			}
 		case "Pod":
 			out.Pods = slices.Clone(k.pods)
+		case "CapacityBuffer":
+			out.Buffers = slices.Clone(k.rest.Buffers)
 		case "VolumeAttachment":
 			out.Attachments = slices.Clone(k.rest.Attachments)
 		case "PersistentVolumeClaim":

@@ -30,7 +30,8 @@ type Memory interface {
 	Adopt(ctx context.Context, r lifecycle.Record) (lifecycle.Record, error)
 	ClaimOf(ctx context.Context, instance string) (string, error)
 	Interrupted(ctx context.Context, o lifecycle.Offer, at time.Time) error
-	Recount(ctx context.Context) ([]lifecycle.Correction, error)
+	Counted(ctx context.Context) (map[string]lifecycle.Counted, error)
+	Recount(ctx context.Context, counted map[string]lifecycle.Counted, records []lifecycle.Record) ([]lifecycle.Correction, error)
 	Part(ctx context.Context, name string) (p lifecycle.Part, ok bool, err error)
 	PutPart(ctx context.Context, p lifecycle.Part) error
 	Generation(ctx context.Context, name string) (generation int64, ok bool, err error)

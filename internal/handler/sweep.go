@@ -36,8 +36,9 @@ type Sweep struct {
 	Facts    *FactsCache
 	// Resolve asks the function catalog for classes that have changed; it returns at once.
 	Resolve func(ctx context.Context, classes []string) error
-	// Housekeeping is done on minute ticks; Recover while the table is in recovery mode.
-	Housekeeping func(ctx context.Context) error
+	// Housekeeping is done on minute ticks, and says whether there are nodes that go; Recover
+	// while the table is in recovery mode.
+	Housekeeping func(ctx context.Context) (going bool, err error)
 	Recover      func(ctx context.Context) error
 	// Journal keeps what a pass that changes something was decided on; nil = nobody does.
 	Journal func(ctx context.Context, s *snapshot.Snapshot, c *catalog.Catalog, p *plan.Plan) (where string, err error)
@@ -109,10 +110,18 @@ func (h *Sweep) Handle(ctx context.Context, t lifecycle.Tick) (*SweepReport, err
 	if serr != nil {
 		return rep, serr
 	}
-	if t.Kind == lifecycle.TickMinute && h.Housekeeping != nil && rep.Outcome != "Refused" && rep.Outcome != "Recovering" {
-		rep.warn(h.Housekeeping(ctx))
+	if t.Kind != lifecycle.TickMinute || h.Housekeeping == nil || rep.Outcome == "Refused" || rep.Outcome == "Recovering" {
+		return rep, nil
 	}
-	return rep, nil
+	going, err := h.Housekeeping(ctx)
+	rep.warn(err)
+	if !going || rep.Outcome != "Idle" {
+		return rep, nil
+	}
+	// Pods of nodes that go need others before they are pending.
+	more, err := h.sweep(ctx, t.Slot, lifecycle.TickUrgent)
+	more.Warnings = append(rep.Warnings, more.Warnings...)
+	return more, err
 }
 
 // Sweep sweeps now, whatever the ticks do: somebody asks.
@@ -262,22 +271,13 @@ func (h *Sweep) settled(ctx context.Context) ([]snapshot.Pod, error) {
 }
 
 // unasked reports whether something needs nodes that no pending pod asks for: a static
-// NodePool, a CapacityBuffer, pods of nodes that are going.
+// NodePool, a CapacityBuffer. Of nodes that go housekeeping tells, which reads all records.
 func (h *Sweep) unasked(ctx context.Context) (bool, error) {
 	s, err := h.Cluster.Some(ctx, "NodePool", "CapacityBuffer")
 	if err != nil {
 		return false, fmt.Errorf("look for what needs nodes without pods: %w", err)
 	}
-	if len(s.Buffers) > 0 || slices.ContainsFunc(s.NodePools, func(p snapshot.NodePool) bool { return p.Replicas != nil }) {
-		return true, nil
-	}
-	records, err := h.Memory.Records(ctx)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(records, func(r lifecycle.Record) bool {
-		return r.Node != "" && (r.Doomed != nil || r.Phase == lifecycle.Draining)
-	}), nil
+	return len(s.Buffers) > 0 || slices.ContainsFunc(s.NodePools, func(p snapshot.NodePool) bool { return p.Replicas != nil }), nil
 }
 
 func (h *Sweep) count(rep *SweepReport, pods []snapshot.Pod) {

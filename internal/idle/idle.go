@@ -14,6 +14,8 @@ type Function struct {
 	Invocations int `json:"invocations"`
 	// Calls are the requests by service and operation.
 	Calls map[string]int `json:"calls,omitempty"`
+	// Readings are those of the whole cluster, whose lists are among Calls.
+	Readings int `json:"readings,omitempty"`
 }
 
 // Hour is an hour of a cluster in which nothing happens.
@@ -67,7 +69,11 @@ const (
 	// page is how many objects a list has in one answer, kinds how many lists a reading of the
 	// whole cluster takes, lists at a time; worldKinds are those that the world has.
 	page, kinds, parallel, worldKinds = 500, 23, 4, 6
-	// pollers are Lambda's, for each queue that starts a function, each asking every 20 s.
+	// pollers are Lambda's, for each queue that starts a function, each asking every 20 s. AWS:
+	// "When traffic is low, Lambda scales back the processing to five concurrent batches, and can
+	// optimize to as few as 2 [...]. However, this optimization is not available when you enable
+	// the maximum concurrency setting" (Lambda, scaling of SQS event sources), as the stack does:
+	// functions with a reserved concurrency would be throttled otherwise, and notices get lost.
 	pollers, pollsPerHour = 5, 180
 	// lineBytes is what an invocation logs.
 	lineBytes = 900
@@ -76,6 +82,9 @@ const (
 // millis is how long an answer takes, in the same region and with a warm connection.
 var millis = map[string]float64{"kube": 10, "table": 6, "sqs": 12, "ec2": 100, "ssm": 50, "lambda": 20}
 
+// together is how many requests of a kind are made at a time; others come one after the other.
+var together = map[string]int{"ec2.DescribeInstanceStatus": 3}
+
 // queues start functions; memory is what a function has, in MiB (infra/autoscaler: defaults).
 var (
 	queues = 3
@@ -83,12 +92,12 @@ var (
 )
 
 // objects are those that a function reads in an hour.
-func objects(function string, nodes int) int {
-	switch function {
+func (f Function) objects(name string, nodes int) int {
+	switch name {
 	case "sweep": // once a minute NodeClaims and Nodes
 		return 60 * 2 * nodes
-	case "consolidation": // once a minute everything
-		return 60 * (2 + podsPerNode) * nodes
+	case "consolidation":
+		return f.Readings * (2 + podsPerNode) * nodes
 	case "catalog": // nodes, NodeClaims, classes
 		return 12 * 2 * nodes
 	}
@@ -110,15 +119,16 @@ func (f Function) asked(service string) int {
 // other but for lists of everything, and what it computes.
 func (f Function) seconds(name string, nodes int) float64 {
 	ms := float64(codeMillis * f.Invocations)
-	for _, service := range slices.Sorted(maps.Keys(millis)) {
-		n, beside := float64(f.asked(service)), 1.0
-		if service == "kube" && name == "consolidation" {
-			n += float64((kinds-worldKinds)*f.Invocations + objects(name, nodes)/page)
-			beside = parallel
-		}
-		ms += n * millis[service] / beside
+	for _, op := range slices.Sorted(maps.Keys(f.Calls)) {
+		service, _, _ := strings.Cut(op, ".")
+		ms += float64(f.Calls[op]) * millis[service] / float64(max(together[op], 1))
 	}
-	return ms/1e3 + float64(objects(name, nodes))*objectMicros/1e6
+	// What a reading lists is counted above as if one list waited for the other.
+	lists := float64(kinds*f.Readings + f.objects(name, nodes)/page)
+	if f.Readings > 0 {
+		ms += (lists/parallel - float64(worldKinds*f.Readings)) * millis["kube"]
+	}
+	return ms/1e3 + float64(f.objects(name, nodes))*objectMicros/1e6
 }
 
 // Cost is a month, in dollars.
@@ -150,8 +160,9 @@ func Of(h *Hour, metrics, alarms int) Cost {
 		messages += f.asked("sqs")
 	}
 	sweeps := h.Functions["sweep"].Invocations
-	// What the functions send; what the schedule sends; what the pollers ask; what Lambda deletes.
-	c.Queues = hours * sqsRequest * float64(messages+60+queues*pollers*pollsPerHour+sweeps)
+	// What the functions send; what the schedule sends; what the pollers ask, when nothing is there
+	// and, at most, once more for each message, which ends their wait; what Lambda deletes.
+	c.Queues = hours * sqsRequest * float64(messages+60+queues*pollers*pollsPerHour+2*sweeps)
 	c.Schedules = hours * schedulerCall * (60 + 60 + 12)
 	c.Table = hours * (float64(h.ReadUnits)*readUnit + float64(h.WriteUnits)*writeUnit)
 	c.Logs = hours * float64(invocations*lineBytes) / 1e9 * logGigabyte

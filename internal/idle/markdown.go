@@ -43,7 +43,7 @@ func Headline(metrics, alarms int) (string, error) {
 	var parts []string
 	for i := range measured {
 		c := Of(&measured[i], metrics, alarms)
-		parts = append(parts, fmt.Sprintf("$%.0f at %d nodes", c.Core(), c.Nodes))
+		parts = append(parts, fmt.Sprintf("$%.1f at %d nodes", c.Core(), c.Nodes))
 	}
 	c := Of(&measured[0], metrics, alarms)
 	return fmt.Sprintf("By list prices, without a free tier, about %s a month for compute, queues, schedules and table, and $%.0f for metrics, alarms and logs. "+
@@ -103,7 +103,8 @@ func Markdown(metrics, alarms int) string {
 	row(fmt.Sprintf("beside it: alarms, on %d metrics", alarms), func(c *Cost) float64 { return c.Alarms })
 	line("")
 	line("The free tier, where the account has not used it up, takes Lambda to nothing and a million requests off SQS. EC2, EKS, SSM, IAM and the price list ask nothing")
-	line("for their calls. Most of SQS's part is Lambda asking three queues whether there is something in them.")
+	line("for their calls. Most of SQS's part is Lambda asking three queues whether there is something in them: AWS says that it asks less where traffic is low,")
+	line("but not where an event source has a maximum concurrency, as these have ([Lambda](https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html)).")
 	line("")
 	line("## Private endpoint")
 	line("")
@@ -132,10 +133,11 @@ func Markdown(metrics, alarms int) string {
 	line("")
 	line("## What is assumed")
 	line("")
-	line("- An answer takes, with a warm connection in the same region: %s. One answer is waited for after the other, but for lists of everything (%d at a time).", latencies(), parallel)
+	line("- An answer takes, with a warm connection in the same region: %s. One answer is waited for after the other, but for lists of everything (%d at a time) and the status of instances (%d).", latencies(), parallel, together["ec2.DescribeInstanceStatus"])
 	line("- An invocation computes %d ms besides, and %d us for each object that is read. A node has %d pods.", codeMillis, objectMicros, podsPerNode)
-	line("- A reading of everything takes %d lists (the world has %d kinds), in pages of %d objects.", kinds, worldKinds, page)
-	line("- Lambda asks each of %d queues with %d pollers, each every 20 s.", queues, pollers)
+	line("- A reading of everything takes %d lists (the world has %d kinds), in pages of %d objects. At 0 nodes consolidation makes none: it looks whether there is a node.", kinds, worldKinds, page)
+	line("- Lambda asks each of %d queues with %d pollers, each every 20 s, and once more for each message.", queues, pollers)
+	line("- Functions that are asked every minute stay warm.")
 	line("- An invocation logs %d bytes.", lineBytes)
 	line("")
 	line("## What was counted")

@@ -259,7 +259,7 @@ func housekeep(l *Ledger, clk *clock) {
 				_, _ = l.Save(ctx, Change{Was: r, Next: next})
 			}
 		}
-		_, _ = l.Recount(ctx)
+		_, _ = recount(ctx, l)
 	}
 }
 

@@ -62,13 +62,26 @@ func exceeded(pool string, change lifecycle.Usage, limits Limits, old Item) *Lim
 
 // Usage is what every pool uses, reservations included.
 func (l *Ledger) Usage(ctx context.Context) (map[string]lifecycle.Usage, error) {
+	counted, err := l.Counted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]lifecycle.Usage, len(counted))
+	for pool, c := range counted {
+		out[pool] = c.Usage
+	}
+	return out, nil
+}
+
+// Counted is what every pool uses, with the versions of the counters.
+func (l *Ledger) Counted(ctx context.Context) (map[string]Counted, error) {
 	items, err := l.query(ctx, pkPools)
 	if err != nil {
 		return nil, fmt.Errorf("read what pools use: %w", err)
 	}
-	out := make(map[string]lifecycle.Usage, len(items))
+	out := make(map[string]Counted, len(items))
 	for _, it := range items {
-		out[it.Key().SK] = usageOf(it)
+		out[it.Key().SK] = Counted{Version: it[attrVersion].n, Usage: usageOf(it)}
 	}
 	return out, nil
 }
@@ -84,38 +97,26 @@ func usageOf(it Item) lifecycle.Usage {
 }
 
 // Recount makes the counters of all pools what the records add up to, and says which
-// were not. A pool that changes meanwhile is left to the next recount. Nothing is ever
-// wrong here but by a person's hand or a mistake of ours; it is how that heals.
-func (l *Ledger) Recount(ctx context.Context) ([]Correction, error) {
-	// The counters are read first: if no commit changed a pool's row until it is written,
-	// none changed its records since.
-	items, err := l.query(ctx, pkPools)
-	if err != nil {
-		return nil, fmt.Errorf("recount what pools use: %w", err)
-	}
-	records, err := l.Records(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("recount what pools use: %w", err)
-	}
-	rows := map[string]Item{}
-	for _, it := range items {
-		rows[it.Key().SK] = it
-	}
+// were not. The counters have to be read before the records: if no commit changed a pool's
+// row until it is written, none changed its records since. A pool that changes meanwhile is
+// left to the next recount. Nothing is ever wrong here but by a person's hand or a mistake
+// of ours; it is how that heals.
+func (l *Ledger) Recount(ctx context.Context, counted map[string]Counted, records []lifecycle.Record) ([]Correction, error) {
 	want := lifecycle.PoolUsage(records)
 	pools := map[string]bool{}
 	for pool := range want {
 		pools[pool] = true
 	}
-	for pool := range rows {
+	for pool := range counted {
 		pools[pool] = true
 	}
 	var out []Correction
 	for _, pool := range slices.Sorted(maps.Keys(pools)) {
-		was, made := usageOf(rows[pool]), want[pool]
+		was, made := counted[pool].Usage, want[pool]
 		if len(was.Sub(made)) == 0 {
 			continue
 		}
-		w := Write{Key: poolKey(pool), Set: Item{}, Add: map[string]int64{attrVersion: 1}, When: stored(rows[pool][attrVersion].n)}
+		w := Write{Key: poolKey(pool), Set: Item{}, Add: map[string]int64{attrVersion: 1}, When: stored(counted[pool].Version)}
 		for _, name := range made.Names() {
 			w.Set[usagePrefix+name] = N(made[name])
 		}

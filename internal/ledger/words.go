@@ -14,6 +14,7 @@ type (
 	Settled     = lifecycle.Settlement
 	Limits      = lifecycle.Limits
 	LimitError  = lifecycle.LimitError
+	Counted     = lifecycle.Counted
 	Correction  = lifecycle.Correction
 	Remembered  = lifecycle.Remembered
 	Part        = lifecycle.Part

@@ -101,6 +101,12 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("nodepool %s: limit of %s: %d used and %d asked for, %d allowed", e.NodePool, e.Resource, e.Used, e.Asked, e.Limit)
 }
 
+// Counted is what a pool uses by its counters, with the version of them.
+type Counted struct {
+	Version int64
+	Usage   Usage
+}
+
 // Correction is a pool whose counters were not what its records add up to.
 type Correction struct {
 	NodePool  string

@@ -14,6 +14,8 @@ import (
 	"kerf.sh/kerf/internal/handler"
 	"kerf.sh/kerf/internal/idle"
 	"kerf.sh/kerf/internal/ledger"
+	"kerf.sh/kerf/internal/plan"
+	"kerf.sh/kerf/internal/snapshot"
 )
 
 var rewriteIdle = flag.Bool("rewrite-idle", false, "rewrite internal/idle/measured.json")
@@ -99,19 +101,34 @@ func (t metered) Transact(ctx context.Context, token string, ws []ledger.Write) 
 	return t.Table.Transact(ctx, token, ws)
 }
 
+// reading is a cluster that counts how often all of it is read.
+type reading struct {
+	handler.Cluster
+	m *meter
+}
+
+func (r reading) Read(ctx context.Context, now time.Time) (*snapshot.Snapshot, []plan.Warning, error) {
+	if r.m.on {
+		f := r.m.hour.Functions["consolidation"]
+		f.Readings++
+		r.m.hour.Functions["consolidation"] = f
+	}
+	return r.Cluster.Read(ctx, now)
+}
+
 // consolidating adds a function that looks once a minute for what could be cheaper, as the
-// stack's does, and changes nothing.
-func consolidating(w *World, m *meter) *function {
+// stack's does; dry: it changes nothing.
+func consolidating(w *World, m *meter, dry bool) *function {
 	kube, mail, lambda := newKubeService(w), newSQSService(w), newLambdaService(w)
 	f := &function{w: w, name: "consolidation", timeout: 5 * time.Minute, concurrency: 1, dice: newDice(w.Seed, "lambda consolidation")}
 	f.begin = func(c *container) func(context.Context, json.RawMessage) (any, error) {
-		p := &parts{c: c, w: w, m: &Mutant{Table: m.table}, kube: kube, mail: mail, lambda: lambda, table: w.table.live}
+		p := &parts{c: c, w: w, m: &Mutant{Table: m.table, Cluster: m.cluster}, kube: kube, mail: mail, lambda: lambda, table: w.table.live}
 		p.make()
 		s := &handler.Sweep{
 			Cluster: p.cluster, Executor: p.executor, Ticks: p.ticks, Facts: p.facts, Resolve: p.resolve, Journal: p.journal,
 			ClusterName: clusterName, Region: region, Interval: interval, Instance: "kerf.sh/consolidation", Now: p.c.now, Wait: p.c.wait, Log: p.c.log(),
 		}
-		h := &handler.Consolidation{Sweep: s, Kick: func(context.Context) error { return nil }, DryRun: true}
+		h := &handler.Consolidation{Sweep: s, Kick: func(context.Context) error { return nil }, DryRun: dry}
 		return func(ctx context.Context, _ json.RawMessage) (any, error) {
 			p.begin()
 			s.Memory = p.memory
@@ -131,6 +148,8 @@ func consolidating(w *World, m *meter) *function {
 	return f
 }
 
+func (m *meter) cluster(c handler.Cluster) handler.Cluster { return reading{c, m} }
+
 func (m *meter) table(t ledger.Table) ledger.Table { return metered{t, m} }
 
 // idleHour is an hour of a cluster with full nodes and no pod that waits; half of it goes by.
@@ -143,11 +162,14 @@ func idleHour(t *testing.T, nodes int) idle.Hour {
 		if nodes > 0 {
 			crowd(nodes)(w)
 		}
-		w.lambdas["consolidation"] = consolidating(w, m)
+		w.lambdas["consolidation"] = consolidating(w, m, nodes > 0) // full nodes that are all alike are no cluster at rest
 		for _, f := range w.lambdas {
 			m.watch(f)
 		}
-		w.at(epoch.Add(warm), func() { m.on = true })
+		w.at(epoch.Add(warm), func() {
+			m.on = true
+			w.faults = false // functions that are asked every minute stay warm
+		})
 	}})
 	must(t, "an hour without work", rep)
 	if rep.Stats.Instances > 0 || rep.Stats.Terminated > 0 {
@@ -155,6 +177,7 @@ func idleHour(t *testing.T, nodes int) idle.Hour {
 	}
 	for name, f := range m.hour.Functions {
 		f.Invocations *= parts
+		f.Readings *= parts
 		for op := range f.Calls {
 			f.Calls[op] *= parts
 		}

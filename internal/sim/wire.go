@@ -209,7 +209,10 @@ func (p *parts) sweep() func(context.Context, json.RawMessage) (any, error) {
 		Now: p.c.now, Wait: p.c.wait, Log: p.c.log(),
 	}
 	keep := p.newHousekeeping()
-	h.Housekeeping = func(ctx context.Context) error { return p.housekept(keep.Run(ctx)) }
+	h.Housekeeping = func(ctx context.Context) (bool, error) {
+		rep, err := keep.Run(ctx)
+		return rep.Going, p.housekept(rep, err)
+	}
 	h.Recover = func(ctx context.Context) error { return p.housekept(keep.Recover(ctx)) }
 	return func(ctx context.Context, payload json.RawMessage) (any, error) {
 		p.begin()
@@ -345,7 +348,9 @@ func (p *parts) newHousekeeping() *handler.Housekeeping {
 	notices := p.newInterruption()
 	notices.Ticks, notices.Work = p.ticks, p.work
 	return &handler.Housekeeping{
-		Notices: notices, Statuses: func(ctx context.Context) ([]interruption.Status, error) { return fleet.Statuses(ctx, p.ec2) },
+		Notices: notices, Statuses: func(ctx context.Context) ([]interruption.Status, error) {
+			return fleet.Statuses(ctx, p.ec2, p.executor.Parallel)
+		},
 		Cluster: p.cluster, Executor: p.executor, Lifecycle: p.lifecycle, ClusterName: clusterName, Now: p.c.now, Instance: "kerf.sh/housekeeping",
 		Price: func(ctx context.Context, in lifecycle.Instance) snapshot.Price {
 			f, err := handler.LoadFacts(ctx, p.memory, region, p.c.now(), p.facts)

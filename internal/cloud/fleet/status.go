@@ -2,7 +2,9 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -18,10 +20,10 @@ type StatusClient interface {
 
 // Statuses are the instances of the region that are not well, whoever's they are: those
 // whose checks fail, and those that EC2 wants to do something with. EC2 joins the filters of
-// one call with "and", so that each takes a call of its own (Karpenter: same).
-func Statuses(ctx context.Context, client StatusClient) ([]interruption.Status, error) {
-	var out []interruption.Status
-	for _, q := range []struct {
+// one call with "and", so that each takes a call of its own (Karpenter: same). each runs f
+// for 0 to n-1, in any order.
+func Statuses(ctx context.Context, client StatusClient, each func(n int, f func(i int))) ([]interruption.Status, error) {
+	queries := []struct {
 		filter string
 		values []string
 		read   func(*types.InstanceStatus) []interruption.Status
@@ -33,20 +35,27 @@ func Statuses(ctx context.Context, client StatusClient) ([]interruption.Status, 
 			return failing(s, interruption.SystemStatusFailed, s.SystemStatus)
 		}},
 		{"event.code", interruption.Maintenance, events},
-	} {
+	}
+	lists, errs := make([][]interruption.Status, len(queries)), make([]error, len(queries))
+	each(len(queries), func(i int) {
+		q := &queries[i]
 		in := &ec2.DescribeInstanceStatusInput{Filters: []types.Filter{{Name: aws.String(q.filter), Values: q.values}}}
 		pages := ec2.NewDescribeInstanceStatusPaginator(client, in)
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
-				return nil, fmt.Errorf("describe the status of instances by %s: %w", q.filter, err)
+				errs[i] = fmt.Errorf("describe the status of instances by %s: %w", q.filter, err)
+				return
 			}
-			for i := range page.InstanceStatuses {
-				out = append(out, q.read(&page.InstanceStatuses[i])...)
+			for k := range page.InstanceStatuses {
+				lists[i] = append(lists[i], q.read(&page.InstanceStatuses[k])...)
 			}
 		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
-	return out, nil
+	return slices.Concat(lists...), nil
 }
 
 // failing are the checks of a summary that fail: as one, since the first of them does.

@@ -41,6 +41,12 @@ func (s *statuses) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeIns
 	return out, nil
 }
 
+func inTurn(n int, f func(i int)) {
+	for i := range n {
+		f(i)
+	}
+}
+
 func TestStatuses(t *testing.T) {
 	since := time.Date(2026, 12, 1, 10, 0, 0, 0, time.FixedZone("CET", 3600))
 	check := func(times ...time.Time) *types.InstanceStatusSummary {
@@ -60,7 +66,7 @@ func TestStatuses(t *testing.T) {
 			{Code: types.EventCodeInstanceRetirement, Description: aws.String("the host degrades"), NotBefore: &since}, {Code: types.EventCodeSystemReboot},
 		}}},
 	}}
-	got, err := Statuses(t.Context(), s)
+	got, err := Statuses(t.Context(), s, inTurn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +85,7 @@ func TestStatuses(t *testing.T) {
 	}
 	for _, fail := range []string{"instance-status.status", "system-status.status", "event.code"} {
 		s.fail = fail
-		if _, err := Statuses(t.Context(), s); err == nil {
+		if _, err := Statuses(t.Context(), s, inTurn); err == nil {
 			t.Errorf("nobody says that %s was refused", fail)
 		}
 	}

@@ -1,0 +1,64 @@
+package handler_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"kerf.sh/kerf/internal/lifecycle"
+	"kerf.sh/kerf/internal/snapshot"
+)
+
+// minute delivers the tick of a minute, and reports whether a plan was made.
+func (w *thriftWorld) minute() bool {
+	w.t.Helper()
+	h := w.h.Sweep
+	h.Interval = 10 * time.Second
+	h.Housekeeping = func(ctx context.Context) (bool, error) {
+		rep, err := w.house.Run(ctx)
+		return rep.Going, err
+	}
+	w.now = w.now.Truncate(time.Minute).Add(time.Minute)
+	at := len(w.kube.calls)
+	rep, err := h.Handle(background, lifecycle.Tick{Kind: lifecycle.TickMinute, Slot: w.now.Unix(), Sent: w.now})
+	if err != nil {
+		w.t.Fatalf("%v\n%+v", err, rep)
+	}
+	planned := slices.Contains(w.kube.calls[at:], "list everything ")
+	if planned != (rep.Passes > 0) || !planned && rep.Outcome != "Idle" {
+		w.t.Errorf("planned %t, and the report is %+v", planned, rep)
+	}
+	return planned
+}
+
+// TestMinutePlansForNodesThatGo: pods of a node that drains, or that EC2 takes, are planned for
+// once a minute while no pod is pending; without one, nothing is.
+func TestMinutePlansForNodesThatGo(t *testing.T) {
+	w := newThriftWorld(t, 2)
+	w.put(w.node(0), "here", 200)
+	if w.minute() {
+		t.Error("planned for two nodes that stay")
+	}
+	was := w.record(1)
+	next, news := was.Doom(lifecycle.Doom{Reason: "SpotInterrupted", At: w.now, Deadline: w.now.Add(time.Hour)}, w.now)
+	if !news {
+		t.Fatal("nothing new")
+	}
+	if _, err := w.memory.Save(background, lifecycle.Change{Was: was, Next: next}); err != nil {
+		t.Fatal(err)
+	}
+	if !w.minute() {
+		t.Error("not planned for a node that EC2 takes")
+	}
+	w = newThriftWorld(t, 2)
+	w.put(w.record(0).Node, "slow", 200, snapshot.DoNotDisrupt, "true")
+	w.deleteAs("NodeClaim", w.record(0).Claim)
+	w.pass(90 * time.Second)
+	if got := w.record(0).Phase; got != lifecycle.Draining {
+		t.Fatalf("it is %s", got)
+	}
+	if !w.minute() {
+		t.Error("not planned for a node that drains")
+	}
+}
