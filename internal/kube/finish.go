@@ -2,7 +2,9 @@ package kube
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/snapshot"
@@ -25,6 +27,9 @@ func (r *reader) finish() error {
 	if claims > 0 && len(s.NodeClaims) > 0 && len(s.Nodes) == 0 && !r.fed && r.head == nil { // what was saved says itself what it lacks
 		s.Incomplete = append(s.Incomplete, "NodeClaims were read but not a single Node: save the nodes too")
 	}
+	if !r.fed && r.head == nil {
+		r.homeless()
+	}
 	s.Normalize()
 	if err := r.changes(); err != nil {
 		return err
@@ -36,6 +41,27 @@ func (r *reader) finish() error {
 		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Detail, b.Detail))
 	})
 	return nil
+}
+
+// homeless says that pods run on nodes of which not one was read: their room is not counted,
+// and pods that would fit there get new nodes. No reading of a cluster is like that, but files
+// of pods alone are.
+func (r *reader) homeless() {
+	if len(r.snap.Nodes) > 0 {
+		return
+	}
+	on := map[string]bool{}
+	for i := range r.snap.Pods {
+		if p := &r.snap.Pods[i]; p.NodeName != "" && !p.Terminal() {
+			on[p.NodeName] = true
+		}
+	}
+	if len(on) == 0 {
+		return
+	}
+	names := slices.Sorted(maps.Keys(on))
+	r.warn("node/"+names[0], plan.IncompleteReading, "pods run on %s (%s), and not a single Node was read, so room that is there is not planned with: save the nodes too (kubectl get nodes -o yaml)",
+		plan.Count(len(names), "node"), strings.Join(names[:min(3, len(names))], ", "))
 }
 
 // surroundings fills in what objects do not say: the options, and what a saved
