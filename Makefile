@@ -94,7 +94,7 @@ judge: check-go ## kube-scheduler judges the plans of SEEDS=200 drawn clusters; 
 
 .PHONY: judge-free
 judge-free: check-go ## the same scheduler with nobody to hold pods to the plan: how many are stranded, what it costs (long)
-	cd internal/judge && $(GO) test -timeout 60m -v -run TestSteering . -args -report
+	cd internal/judge && $(GO) test -timeout 3h -v -run TestSteering . -args -report
 
 # A control plane of Kubernetes, built once into the cache outside the tree. The build shares its compiled
 # packages with the judge's tests: same versions, same flags.
