@@ -186,6 +186,13 @@ func (f *sweepFunction) housekeeping(look *handler.Lifecycle, rep *report.Report
 		}
 		return facts.PriceOf(in)
 	}
+	h.Size = func(ctx context.Context, instanceType string) (none snapshot.Resources) {
+		facts, err := handler.LoadFacts(ctx, look.Memory, f.region, f.now(), &f.facts)
+		if err != nil {
+			return none
+		}
+		return facts.SizeOf(instanceType)
+	}
 	tell := func(r handler.HousekeepingReport) {
 		rep.Add(report.Failures, float64(len(r.Problems)))
 		rep.Say("housekeeping", r)

@@ -28,7 +28,10 @@ type Housekeeping struct {
 	// Price is what an instance costs by the catalogue, for nodes that were there before
 	// Kerf; nil = it is not known.
 	Price func(ctx context.Context, in lifecycle.Instance) snapshot.Price
-	Now   func() time.Time
+	// Size is what a type has by the catalogue, for instances that have not joined and that
+	// nobody remembers; nil = it is not known.
+	Size func(ctx context.Context, instanceType string) snapshot.Resources
+	Now  func() time.Time
 	// Statuses are the instances of the region that are not well by EC2, and Notices acts on
 	// what follows from that; nil = nobody asks.
 	Statuses func(ctx context.Context) ([]interruption.Status, error)

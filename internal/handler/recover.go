@@ -197,8 +197,19 @@ func (h *Housekeeping) rebuild(ctx context.Context, w *recovery) (fresh []lifecy
 	taken := func(name string) bool { return claims[name] || known[name] != nil }
 	for _, id := range sortedKeys(w.instances) {
 		in, n := w.instances[id], w.nodes[id]
-		if owned[id] || n == nil || in.Gone() || w.under(in.Tags[nodeclass.TagAttempt]) {
-			continue // one that has not joined is an orphan, if it is nobody's
+		if owned[id] || in.Gone() || w.under(in.Tags[nodeclass.TagAttempt]) {
+			continue
+		}
+		if n == nil {
+			if in.Launched.IsZero() || age(in.Launched, now) >= orphanAge {
+				continue // it will not join any more: housekeeping ends it
+			}
+			// It was launched a moment ago, and its NodeClaim could not be made yet. What it
+			// takes of the limits is known by its type alone.
+			n = &snapshot.Node{ProviderID: in.ProviderID()}
+			if h.Size != nil {
+				n.Capacity = h.Size(ctx, in.Type)
+			}
 		}
 		r := adoptNode(in, n, w.objects, taken, now)
 		claims[r.Claim] = true
@@ -249,8 +260,9 @@ func (h *Housekeeping) priced(ctx context.Context, r lifecycle.Record) lifecycle
 	return r
 }
 
-// adoptNode is the record of an instance of ours that has joined and has no NodeClaim any
-// more. The NodeClaim is made again from what Node, tags and NodePool say.
+// adoptNode is the record of an instance of ours that has no NodeClaim, or none any more. The
+// NodeClaim is made from what Node, tags and NodePool say. A Node without a name stands for
+// one that has not joined.
 func adoptNode(in *launch.Described, n *snapshot.Node, s *snapshot.Snapshot, taken func(string) bool, now time.Time) lifecycle.Record {
 	pool := in.Tags[nodeclass.TagNodePool]
 	c := snapshot.NodeClaim{
@@ -277,6 +289,9 @@ func adoptNode(in *launch.Described, n *snapshot.Node, s *snapshot.Snapshot, tak
 		if p := &s.NodePools[i]; p.Name == pool {
 			c.Taints, c.StartupTaints, c.ExpireAfter, c.TerminationGracePeriod = p.Taints, p.StartupTaints, p.ExpireAfter, p.TerminationGracePeriod
 		}
+	}
+	if n.Name == "" {
+		n = nil
 	}
 	return lifecycle.Adopt(c, n, execute.InstanceOf(in), now)
 }
@@ -311,6 +326,17 @@ func (h *Housekeeping) adopt(ctx context.Context, r lifecycle.Record, rep *House
 		return
 	}
 	rep.Adopted = append(rep.Adopted, r.Claim)
+}
+
+// SizeOf is what a type has of CPU and memory by the catalogue, in millicores and bytes, before
+// anything is taken off for the system; nothing when it is not known.
+func (f *Facts) SizeOf(instanceType string) (size snapshot.Resources) {
+	for i := range f.Catalog.Types {
+		if t := &f.Catalog.Types[i]; t.Name == instanceType {
+			size.CPU, size.Memory = 1000*t.VCPU, t.MemoryMiB<<20
+		}
+	}
+	return size
 }
 
 // PriceOf is what an instance costs by the catalogue, in micro-dollars per hour; 0 = it is

@@ -231,11 +231,25 @@ func (c *checks) mayGo(cmd *lifecycle.Command, claim, node string, begin passBeg
 	}
 	for _, n := range r.Nominated {
 		p := c.w.cluster.pods.by[n.Namespace+"/"+n.Name]
-		if p == nil || p.uid != n.UID || p.v.NodeName != "" || !p.deleting.IsZero() || !now.Add(c.slack()).Before(r.NominatedUntil(n)) || c.nominated[claim+"/"+n.UID].After(known) {
+		if p == nil || p.uid != n.UID || p.v.NodeName != "" || !p.deleting.IsZero() || !now.Add(c.slack()).Before(r.NominatedUntil(n)) || c.nominated[claim+"/"+n.UID].After(known) || c.elsewhere(claim, n.UID) {
 			continue
 		}
 		refused("Nominations", "waits for pod %s", p.key)
 	}
+}
+
+// elsewhere reports whether a later plan wants a pod on another node than that of a claim: it
+// did not find its room there.
+func (c *checks) elsewhere(claim, pod string) bool {
+	for name, r := range c.records {
+		if name == claim || !r.Phase.Live() || !c.nominated[name+"/"+pod].After(c.nominated[claim+"/"+pod]) {
+			continue
+		}
+		if slices.ContainsFunc(r.Nominated, func(p lifecycle.Pod) bool { return p.UID == pod }) {
+			return true
+		}
+	}
+	return false
 }
 
 // standIns is how many nodes of a pool may be there for others that go as soon as they are

@@ -29,18 +29,20 @@ type plannedEvent struct {
 // those who ask, and to nobody else.
 func (b *bus) ails(i *ec2fake.Instance) {
 	d := b.dice
-	switch d.IntN(3) {
-	case 0:
-		b.impaired[i.ID] = ailment{since: b.w.now()}
-	case 1:
-		b.impaired[i.ID] = ailment{system: true, since: b.w.now()}
+	switch kind := d.IntN(3); kind {
+	case 0, 1:
+		if _, already := b.impaired[i.ID]; !already { // one that fails goes on failing
+			b.impaired[i.ID] = ailment{system: kind == 1, since: b.w.now()}
+		}
 	case 2:
 		e := plannedEvent{code: pick(d, []string{"instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"}), description: "it has to be"}
 		if d.IntN(3) > 0 {
 			e.begins = b.w.now().Add(d.between(time.Minute, 10*time.Minute))
 			b.w.at(e.begins, func() { b.end(i) })
 		}
-		b.planned[i.ID] = e
+		if was, already := b.planned[i.ID]; !already || was.begins.IsZero() || e.begins.Before(was.begins) && !e.begins.IsZero() {
+			b.planned[i.ID] = e // of two that are planned, the first to come
+		}
 	}
 	b.w.tracef("instance %s ails: %+v %+v", i.ID, b.impaired[i.ID], b.planned[i.ID])
 }

@@ -357,14 +357,14 @@ func (p *parts) newHousekeeping() *handler.Housekeeping {
 			if err != nil {
 				return 0
 			}
-			for i := range f.Catalog.Types {
-				for _, o := range f.Catalog.Types[i].Offerings {
-					if f.Catalog.Types[i].Name == in.Type && o.Zone == in.Zone && o.CapacityType == in.CapacityType {
-						return o.Price
-					}
-				}
+			return f.PriceOf(in)
+		},
+		Size: func(ctx context.Context, instanceType string) (none snapshot.Resources) {
+			f, err := handler.LoadFacts(ctx, p.memory, region, p.c.now(), p.facts)
+			if err != nil {
+				return none
 			}
-			return 0
+			return f.SizeOf(instanceType)
 		},
 	}
 }
