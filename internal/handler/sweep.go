@@ -55,6 +55,8 @@ type Sweep struct {
 	Log      *slog.Logger
 
 	told told
+	// going: housekeeping of the minute before found nodes that go.
+	going bool
 }
 
 // SweepReport is what one sweep did: its summary line, its answer and its metrics.
@@ -113,9 +115,9 @@ func (h *Sweep) Handle(ctx context.Context, t lifecycle.Tick) (*SweepReport, err
 	if t.Kind != lifecycle.TickMinute || h.Housekeeping == nil || rep.Outcome == "Refused" || rep.Outcome == "Recovering" {
 		return rep, nil
 	}
-	going, err := h.Housekeeping(ctx)
+	h.going, err = h.Housekeeping(ctx)
 	rep.warn(err)
-	if !going || rep.Outcome != "Idle" {
+	if !h.going || rep.Outcome != "Idle" {
 		return rep, nil
 	}
 	// Pods of nodes that go need others before they are pending.
@@ -270,9 +272,12 @@ func (h *Sweep) settled(ctx context.Context) ([]snapshot.Pod, error) {
 	}
 }
 
-// unasked reports whether something needs nodes that no pending pod asks for: a static
-// NodePool, a CapacityBuffer. Of nodes that go housekeeping tells, which reads all records.
+// unasked reports whether something needs nodes that no pending pod asks for: pods of nodes
+// that go, of which housekeeping tells, a static NodePool, a CapacityBuffer.
 func (h *Sweep) unasked(ctx context.Context) (bool, error) {
+	if h.going {
+		return true, nil
+	}
 	s, err := h.Cluster.Some(ctx, "NodePool", "CapacityBuffer")
 	if err != nil {
 		return false, fmt.Errorf("look for what needs nodes without pods: %w", err)

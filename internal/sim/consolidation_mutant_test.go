@@ -108,7 +108,7 @@ var passMutants = []struct {
 	{"do-not-disrupt is not seen", Disruption{Budgets: oneAtATime}, false, []string{"DoNotDisrupt"}, Mutant{Cluster: func(c handler.Cluster) handler.Cluster { return careless{c} }}},
 	{"what is proposed is begun at once", Disruption{}, false, []string{"TwoPhases"}, Mutant{Memory: func(m handler.Memory) handler.Memory { return headlong{m} }}},
 	{"taints stay", Disruption{}, true, []string{"CommandsEnd"}, Mutant{Cluster: func(c handler.Cluster) handler.Cluster { return sticky{c} }}},
-	{"nothing rests after a move", Disruption{}, true, []string{"MovedOnce", "SettlesInTime", "Quiet"}, Mutant{Memory: func(m handler.Memory) handler.Memory { return tireless{m} }}},
+	{"nothing rests after a move", Disruption{Budgets: oneAtATime}, false, []string{"MovedOnce"}, Mutant{Memory: func(m handler.Memory) handler.Memory { return tireless{m} }}},
 }
 
 func misreading(says func(*snapshot.Disruption)) Mutant {
@@ -122,12 +122,14 @@ func TestPassMutants(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			var profile *Profile
+			seeds := uint64(200) // few drawn worlds come to it
 			if !m.drawn {
+				seeds = 60
 				profile = halved(m.says)
 				rep := inBubble(t, 1, Options{Profile: profile})
 				must(t, "without the mutant", rep)
 			}
-			for seed := range uint64(60) {
+			for seed := range seeds {
 				rep := inBubble(t, seed, Options{Profile: profile, Mutant: &m.mutant})
 				for _, b := range rep.Broken {
 					if slices.Contains(m.breaks, b.Invariant) {
@@ -141,16 +143,22 @@ func TestPassMutants(t *testing.T) {
 	}
 }
 
-// TestHalved: a cluster that has half as much to do becomes cheaper, and what it costs then is
-// little more than what nodes would cost that are bought anew.
+// TestHalved: clusters that have half as much to do become cheaper, and what they cost then is
+// little more than what nodes would cost that are bought anew. Of one cluster that says little:
+// it has eight nodes, and one more is an eighth.
 func TestHalved(t *testing.T) {
-	for seed := range uint64(5) {
+	var price, anew snapshot.Price
+	for seed := range uint64(12) {
 		rep := inBubble(t, seed, Options{Profile: halved(Disruption{Budgets: []Budget{{Nodes: "100%"}}})})
 		must(t, "halved", rep)
 		s := &rep.Stats
 		t.Logf("%d passes, %d moves, price %d, anew %d, last command %s after the load was", s.Passes, s.Moves, s.Price, s.Repacked, s.Acted)
-		if s.Moves == 0 || s.Price*100 > s.Repacked*110 {
-			t.Errorf("seed %d: %d moves, the nodes cost %d, anew they would cost %d", seed, s.Moves, s.Price, s.Repacked)
+		if s.Moves == 0 {
+			t.Errorf("seed %d: no moves", seed)
 		}
+		price, anew = price+s.Price, anew+s.Repacked
+	}
+	if price*100 > anew*110 {
+		t.Errorf("the nodes cost %d, anew they would cost %d", price, anew)
 	}
 }
