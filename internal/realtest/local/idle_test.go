@@ -12,22 +12,49 @@ import (
 	"kerf.sh/kerf/internal/idle"
 )
 
-// quiet is how long nothing happens.
-const quiet = 5 * time.Minute
+// Spans in which nothing happens: without a node, and with some.
+const (
+	quietEmpty = 3 * time.Minute
+	quiet      = 5 * time.Minute
+)
 
-// idle counts what the functions do while nothing happens, and holds it against what
-// docs/cost.md is made of.
+// settles is how long what is still on its way may take.
+const settles = 45 * time.Second
+
+// nothing counts what the functions do for a cluster without a node.
+func (s *story) nothing() {
+	s.chapter(fmt.Sprintf("Nothing happens at 0 nodes, for %v: what the functions do, beside what docs/cost.md counts with", quietEmpty))
+	s.must(s.Cluster.Create(s.ctx, s.read("pools.yaml")))
+	s.say("An EC2NodeClass and a NodePool are applied.")
+	time.Sleep(settles)
+	s.counted(0, quietEmpty)
+}
+
+// idle counts what they do while nothing happens in a cluster with nodes.
 func (s *story) idle() {
 	s.chapter(fmt.Sprintf("Nothing happens, for %v: what the functions do, beside what docs/cost.md counts with", quiet))
-	time.Sleep(45 * time.Second) // what is still on its way
-	from, to := s.quiet()
+	time.Sleep(settles)
+	s.counted(1, quiet) // what more nodes add is the size of answers
+	metrics, err := s.metrics(s.ctx, "Kerf")
+	s.must(err)
+	s.say("CloudWatch has %d metrics of Kerf's, after all of the above: %s.", len(metrics), strings.Join(metrics, ", "))
+	if len(metrics) >= 10 || len(metrics) == 0 {
+		s.t.Errorf("%d metrics, want fewer than ten", len(metrics))
+	}
+	if wait := s.waiting(); len(wait) > 0 {
+		s.t.Errorf("pods wait: %v", wait)
+	}
+}
+
+// counted lets a span go by, and holds what the functions did against one of the hours that
+// docs/cost.md is made of.
+func (s *story) counted(which int, span time.Duration) {
+	from, to := s.quiet(span)
 	measured, err := idle.Measured()
 	s.must(err)
-	// Requests are those of a cluster with nodes, the month is that of one with none: what nodes
-	// add to it is the size of answers, and this cluster has five.
-	empty, world := measured[0], measured[1]
-	here := idle.Hour{Functions: map[string]idle.Function{}, ReadUnits: empty.ReadUnits, WriteUnits: empty.WriteUnits}
-	hour := int(time.Hour / quiet)
+	world := &measured[which]
+	here := idle.Hour{Nodes: world.Nodes, Functions: map[string]idle.Function{}, ReadUnits: world.ReadUnits, WriteUnits: world.WriteUnits}
+	hour := int(time.Hour / span)
 	var text strings.Builder
 	fmt.Fprintf(&text, "%-36s%14s%14s\n", "in an hour", "here", "docs/cost.md")
 	row := func(what string, got, want, most int) {
@@ -41,7 +68,8 @@ func (s *story) idle() {
 		s.must(err)
 		calls, err := s.calls(name, from, to)
 		s.must(err)
-		f, w := idle.Function{Invocations: int(n) * hour, Calls: map[string]int{}}, world.Functions[name]
+		w := world.Functions[name]
+		f := idle.Function{Invocations: int(n) * hour, Calls: map[string]int{}, Readings: w.Readings}
 		row(name+": invocations", f.Invocations, w.Invocations, hour)
 		// Catalog asks for other things each time, and comes once in five minutes: its requests are
 		// told, and say nothing about an hour.
@@ -57,11 +85,12 @@ func (s *story) idle() {
 				}
 			}
 			for op, n := range calls {
-				if of, _, _ := strings.Cut(op, "."); of == service || service == "table" && of == "dynamodb" {
+				of, what, _ := strings.Cut(op, ".")
+				if of == service || service == "table" && of == "dynamodb" {
 					got += n * hour
+					f.Calls[service+"."+what] += n * hour
 				}
 			}
-			f.Calls[service+".all"] = got
 			// In five minutes a request that comes once more or less makes twelve an hour.
 			most := math.MaxInt
 			if tolerance > 0 {
@@ -69,7 +98,7 @@ func (s *story) idle() {
 			}
 			row(name+": requests to "+service, got, want, most)
 		}
-		for op, n := range empty.Functions[name].Calls {
+		for op, n := range w.Calls {
 			if strings.HasPrefix(op, "kube.") {
 				f.Calls[op] = n
 			}
@@ -77,29 +106,20 @@ func (s *story) idle() {
 		here.Functions[name] = f
 	}
 	s.say("%s", strings.TrimRight(text.String(), "\n"))
-	got, want := idle.Of(&here, 0, 0), idle.Of(&empty, 0, 0)
-	s.say("A month of that: $%.2f for compute, queues, schedules and table; docs/cost.md says $%.2f.", got.Core(), want.Core())
+	got, want := idle.Of(&here, 0, 0), idle.Of(world, 0, 0)
+	s.say("A month of that at %d nodes: $%.2f for compute, queues, schedules and table; docs/cost.md says $%.2f.", world.Nodes, got.Core(), want.Core())
 	if math.Abs(got.Core()-want.Core()) > want.Core()/8 {
 		s.t.Errorf("$%.2f a month, and docs/cost.md says $%.2f", got.Core(), want.Core())
-	}
-	metrics, err := s.metrics(s.ctx, "Kerf")
-	s.must(err)
-	s.say("CloudWatch has %d metrics of Kerf's, after all of the above: %s.", len(metrics), strings.Join(metrics, ", "))
-	if len(metrics) >= 10 || len(metrics) == 0 {
-		s.t.Errorf("%d metrics, want fewer than ten", len(metrics))
-	}
-	if wait := s.waiting(); len(wait) > 0 {
-		s.t.Errorf("pods wait: %v", wait)
 	}
 }
 
 // quiet lets whole minutes go by in which the machine did not stand still: a virtual one does now
 // and then, its clock goes on, and nobody makes up for the ticks.
-func (s *story) quiet() (from, to time.Time) {
+func (s *story) quiet(span time.Duration) (from, to time.Time) {
 	for range 3 {
 		began := time.Now()
 		from = began.Truncate(time.Minute).Add(time.Minute)
-		to = from.Add(quiet)
+		to = from.Add(span)
 		time.Sleep(time.Until(to.Add(10 * time.Second)))
 		still := time.Now().Round(0).Sub(began.Round(0)) - time.Since(began)
 		if still < time.Second {

@@ -87,6 +87,7 @@ func (s *story) keepLogs() {
 func TestStory(t *testing.T) {
 	s := up(context.Background(), t, 0)
 	s.deploy()
+	s.nothing()
 	s.launch()
 	s.dryRun()
 	s.interruption()
@@ -138,9 +139,8 @@ const (
 
 func (s *story) launch() {
 	s.chapter("Pods get nodes: schedule, queue, function")
-	s.must(s.Cluster.Create(s.ctx, s.read("pools.yaml")))
 	s.must(s.Cluster.Create(s.ctx, s.read("shop.yaml")))
-	s.say("An EC2NodeClass, a NodePool, and two Deployments of %d pods are applied.", allPods)
+	s.say("Two Deployments of %d pods are applied.", allPods)
 	took := s.until(func() error { return s.classReady(s.ctx, "default") })
 	s.say("The EC2NodeClass is Ready after %v.", took)
 	took = s.until(func() error { _, err := s.running(s.ctx, "shop", allPods); return err })
