@@ -10,26 +10,29 @@ import (
 	"kerf.sh/kerf/internal/snapshot"
 )
 
-// minute delivers the tick of a minute, and reports whether a plan was made.
-func (w *thriftWorld) minute() bool {
+// minute delivers the tick of a minute, and reports whether a plan was made, and whether that
+// was before house was kept.
+func (w *thriftWorld) minute() (planned, first bool) {
 	w.t.Helper()
+	plans := func() bool { return slices.Contains(w.kube.calls, "list everything ") }
 	h := w.h.Sweep
 	h.Interval = 10 * time.Second
 	h.Housekeeping = func(ctx context.Context) (bool, error) {
+		first = plans()
 		rep, err := w.house.Run(ctx)
 		return rep.Going, err
 	}
 	w.now = w.now.Truncate(time.Minute).Add(time.Minute)
-	at := len(w.kube.calls)
+	w.kube.calls = nil
 	rep, err := h.Handle(background, lifecycle.Tick{Kind: lifecycle.TickMinute, Slot: w.now.Unix(), Sent: w.now})
 	if err != nil {
 		w.t.Fatalf("%v\n%+v", err, rep)
 	}
-	planned := slices.Contains(w.kube.calls[at:], "list everything ")
+	planned = plans()
 	if planned != (rep.Passes > 0) || !planned && rep.Outcome != "Idle" {
 		w.t.Errorf("planned %t, and the report is %+v", planned, rep)
 	}
-	return planned
+	return planned, first
 }
 
 // TestMinutePlansForNodesThatGo: pods of a node that drains, or that EC2 takes, are planned for
@@ -37,7 +40,7 @@ func (w *thriftWorld) minute() bool {
 func TestMinutePlansForNodesThatGo(t *testing.T) {
 	w := newThriftWorld(t, 2)
 	w.put(w.node(0), "here", 200)
-	if w.minute() {
+	if planned, _ := w.minute(); planned {
 		t.Error("planned for two nodes that stay")
 	}
 	was := w.record(1)
@@ -48,8 +51,11 @@ func TestMinutePlansForNodesThatGo(t *testing.T) {
 	if _, err := w.memory.Save(background, lifecycle.Change{Was: was, Next: next}); err != nil {
 		t.Fatal(err)
 	}
-	if !w.minute() {
+	if planned, _ := w.minute(); !planned {
 		t.Error("not planned for a node that EC2 takes")
+	}
+	if _, first := w.minute(); !first {
+		t.Error("what is known to go waits for house to be kept")
 	}
 	w = newThriftWorld(t, 2)
 	w.put(w.record(0).Node, "slow", 200, snapshot.DoNotDisrupt, "true")
@@ -58,7 +64,7 @@ func TestMinutePlansForNodesThatGo(t *testing.T) {
 	if got := w.record(0).Phase; got != lifecycle.Draining {
 		t.Fatalf("it is %s", got)
 	}
-	if !w.minute() {
+	if planned, _ := w.minute(); !planned {
 		t.Error("not planned for a node that drains")
 	}
 }
