@@ -126,16 +126,22 @@ func (x *search) again(list []*node, add bool) (*plan.Move, string) {
 	return &m, ""
 }
 
-// standInFor is the cheapest node that stands in for nodes of one pool.
-func (x *search) standInFor(g *ground, list []*node) *removal {
+// standInFor is the cheapest node that stands in for nodes, of the pool of one of them.
+func (x *search) standInFor(g *ground, list []*node) (best *removal) {
+	pools := map[string]bool{}
+	for _, n := range list {
+		pools[n.pool.Name] = true
+	}
 	for t := range g.p.Templates {
-		pool := &g.w.Pools[g.p.Templates[t].Pool]
-		if pool.Spec.Name != list[0].pool.Name || g.p.Templates[t].Name != pool.Spec.Name {
+		tm := &g.p.Templates[t]
+		if name := g.w.Pools[tm.Pool].Spec.Name; !pools[name] || tm.Name != name {
 			continue
 		}
-		return x.standIn(g, g.offersOf(t), list, g.p.Pools[g.p.Templates[t].Pool].Remaining)
+		if r := x.standIn(g, g.offersOf(t), list, slices.Clone(g.p.Pools[tm.Pool].Remaining)); r != nil && (best == nil || r.add.price < best.add.price) {
+			best = r
+		}
 	}
-	return nil
+	return best
 }
 
 // untainted is a snapshot in which nodes do not carry the taint of nodes that go.

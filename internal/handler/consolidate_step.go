@@ -103,6 +103,9 @@ func (x *consolidating) tainted(ctx context.Context, c lifecycle.Command) error 
 	}
 	m, why := disruption.Recheck(x.w.snap, x.w.facts.Catalog, x.options(nil), plan.MoveReason(c.Reason), c.Nodes, c.Adds || c.Reason == string(plan.MoveDrifted))
 	if m == nil {
+		if why.Code == plan.PodsWouldNotFit {
+			c.Failed++ // what is found again and again, and never holds, is tried ever more seldom
+		}
 		return x.back(ctx, c, why.Object+": "+why.Detail)
 	}
 	if len(m.Add) == 0 {

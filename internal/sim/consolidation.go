@@ -47,7 +47,7 @@ func drawConsolidation(d dice, p *Profile) {
 	if !p.Consolidate {
 		return
 	}
-	p.Settle, p.Quiet = 4*time.Hour, 50*passEvery
+	p.Settle, p.Quiet = 9*time.Hour, 50*passEvery
 	// Where no address is left nothing comes to rest: replacements are tried again, ever more
 	// seldom.
 	p.Free = max(p.Free, 250)

@@ -24,13 +24,16 @@ type consolidationChecks struct {
 	// way out.
 	nominated map[string]time.Time // claim/UID of the pod
 	going     map[string]time.Time
-	// moved counts the pods that left a node because it cost too much, since the trouble was
+	// moved is when pods left a node because it cost too much, since the trouble was
 	// over, by app.
-	moved map[string]int
+	moved map[string][]time.Time
 	// acted is when a command was last gone on with, took how many nodes were let go since
 	// the trouble was over.
 	acted time.Time
 	took  int
+	// peace are the ends of cool-downs, held how long nothing was done but to wait for one.
+	peace []time.Time
+	held  time.Duration
 	last  *handler.ConsolidationReport
 }
 
@@ -42,7 +45,7 @@ type passBegin struct {
 
 func newConsolidationChecks() consolidationChecks {
 	return consolidationChecks{commands: map[string]lifecycle.Command{}, began: map[string]passBegin{}, nominated: map[string]time.Time{},
-		going: map[string]time.Time{}, moved: map[string]int{}}
+		going: map[string]time.Time{}, moved: map[string][]time.Time{}}
 }
 
 func (c *checks) nodesOf() map[string]int {
@@ -95,10 +98,11 @@ func (c *checks) commanded(by *container, m *ledger.Memory, w ledger.Write) {
 		return
 	}
 	c.w.tracef("    command %s: %s -> %s %v %s", cmd.ID, was.Phase, cmd.Phase, cmd.Nodes, cmd.Why)
+	c.leaves(&cmd)
 	if cmd.Phase == lifecycle.Proposed || cmd.Over() {
 		return
 	}
-	c.acted = c.w.now()
+	c.acts(&cmd)
 	if cmd.Phase == lifecycle.Removing {
 		c.w.stats.Moves++
 		c.lets(&cmd)
@@ -127,6 +131,34 @@ func (c *checks) commanded(by *container, m *ledger.Memory, w ledger.Write) {
 	}
 }
 
+// leaves keeps until when the nodes that a command took something from or to are left in peace.
+func (c *checks) leaves(cmd *lifecycle.Command) {
+	switch {
+	case cmd.Phase == lifecycle.Removing && cmd.Reason == string(plan.MoveUnderutilized):
+		c.peace = append(c.peace, c.w.now().Add(lifecycle.RestUnchanged))
+	case cmd.Phase == lifecycle.RolledBack && cmd.Why != "":
+		c.peace = append(c.peace, c.w.now().Add(cmd.Rest()))
+	}
+}
+
+// afterPeace is how long after the end of a cool-down what it held back may be begun: it is
+// proposed, confirmed, and waits for its turn and for pods.
+const afterPeace = 15 * time.Minute
+
+// acts keeps when a command went on. What begins when a cool-down has just ended waited for
+// that, and the time does not count.
+func (c *checks) acts(cmd *lifecycle.Command) {
+	now := c.w.now()
+	from := epoch.Add(c.w.Profile.Trouble)
+	if c.acted.After(from) {
+		from = c.acted
+	}
+	c.acted = now
+	if cmd.Phase == lifecycle.Tainted && now.Sub(from) > afterPeace && slices.ContainsFunc(c.peace, func(end time.Time) bool { return !now.Before(end) && now.Sub(end) < afterPeace }) {
+		c.held += now.Sub(from)
+	}
+}
+
 // lets counts what a command lets go.
 func (c *checks) lets(cmd *lifecycle.Command) {
 	if c.w.faults {
@@ -139,7 +171,8 @@ func (c *checks) lets(cmd *lifecycle.Command) {
 	for _, node := range cmd.Nodes {
 		for _, p := range c.w.cluster.podsOf(node) {
 			if !isDaemon(&p.v) && !p.v.Terminal() && p.deleting.IsZero() {
-				c.moved[p.v.Labels["app"]]++
+				app := p.v.Labels["app"]
+				c.moved[app] = append(c.moved[app], c.w.now())
 			}
 		}
 	}
@@ -288,25 +321,41 @@ func (c *checks) commandsRest() {
 	}
 	c.w.stats.Took = c.took
 	if !c.acted.IsZero() {
-		c.w.stats.Acted = max(0, c.acted.Sub(epoch)-c.w.Profile.Trouble)
+		c.w.stats.Acted = max(0, c.acted.Sub(epoch)-c.w.Profile.Trouble-c.held)
 	}
-	most := time.Duration(2*c.took+4)*passEvery + c.coolDowns()
-	if c.w.stats.Acted > most && c.restoredAt.IsZero() {
-		c.w.broken("SettlesInTime", "the last command went on %s after the trouble was over, %d nodes were let go: it may be %s", c.w.stats.Acted, c.took, most)
+	within := time.Duration(2*c.took+4)*passEvery + c.coolDowns()
+	if c.w.stats.Acted > within && c.restoredAt.IsZero() {
+		c.w.broken("SettlesInTime", "the last command went on %s after the trouble was over, %d nodes were let go: it may be %s", c.w.stats.Acted, c.took, within)
 	}
 	for _, app := range slices.Sorted(maps.Keys(c.moved)) {
-		if it := c.w.cluster.loads.by["default/"+app]; it != nil && int64(c.moved[app]) > it.v.Replicas {
-			c.w.broken("MovedOnce", "%d pods of %s were moved since the trouble was over, it has %d", c.moved[app], app, it.v.Replicas)
+		it := c.w.cluster.loads.by["default/"+app]
+		if it == nil {
+			continue
+		}
+		if n := most(c.moved[app], lifecycle.RestUnchanged-time.Minute); int64(n) > it.v.Replicas {
+			c.w.broken("MovedOnce", "%d pods of %s were moved within %s, it has %d", n, app, lifecycle.RestUnchanged, it.v.Replicas)
 		}
 	}
+}
+
+// most is how many of times in order lie within a while, at most.
+func most(times []time.Time, while time.Duration) (out int) {
+	from := 0
+	for to := range times {
+		for times[to].Sub(times[from]) >= while {
+			from++
+		}
+		out = max(out, to-from+1)
+	}
+	return out
 }
 
 // coolDowns are the times in which nodes are left in peace, and those that machines and pods
 // take: of moves, of pods that hold their node, of what was taken back, of replacements.
 func (c *checks) coolDowns() time.Duration {
 	out := lifecycle.RestAfterMove + 10*time.Minute + 4*time.Minute + time.Duration(1+c.w.stats.Back)*lifecycle.RestAfterBack + time.Duration(c.took)*3*time.Minute
-	for _, n := range c.moved {
-		if n > 2 {
+	for _, at := range c.moved {
+		if len(at) > 2 {
 			return out + lifecycle.FlapTime // one was moved to and fro
 		}
 	}
@@ -314,16 +363,17 @@ func (c *checks) coolDowns() time.Duration {
 }
 
 // passesRest reports whether consolidation has found all that it will find: nothing was done
-// for longer than it waits before it looks again.
+// for longer than it waits before it looks again, and no cool-down is to end.
 func (c *checks) passesRest() bool {
 	if !c.w.Profile.Consolidate {
 		return true
 	}
-	longest := 30 * time.Minute // pods hold their node for ten
-	if c.took > 0 {
-		longest = lifecycle.FlapTime + 5*time.Minute
+	now := c.w.now()
+	if slices.ContainsFunc(c.peace, func(end time.Time) bool { return now.Before(end.Add(afterPeace)) }) {
+		return false
 	}
-	return c.w.now().Sub(c.acted) > longest && c.w.now().Sub(epoch) > c.w.Profile.Trouble+longest && (c.last == nil || c.last.Open == 0)
+	longest := 30 * time.Minute // pods hold their node for ten
+	return now.Sub(c.acted) > longest && now.Sub(epoch) > c.w.Profile.Trouble+longest && (c.last == nil || c.last.Open == 0)
 }
 
 func isCommand(w ledger.Write) bool { return strings.HasPrefix(w.Key.PK, "COMMANDS") }
