@@ -81,10 +81,14 @@ func (r Record) Renominate(waits func(Pod) bool, now time.Time) (next Record, ch
 }
 
 // Nominations are those of all records that hold at a time, sorted by pod. Nodes that are
-// on their way out hold none. A pod that several nodes were made for waits for the one that
-// it is nominated to for the longest time.
+// on their way out hold none. Of several nodes that a pod was meant for it waits for the one
+// that was chosen last: the plan that chose it did not find its room on the others.
 func Nominations(records []Record, now time.Time) []snapshot.Nomination {
-	var out []snapshot.Nomination
+	type nomination struct {
+		snapshot.Nomination
+		since time.Time
+	}
+	var all []nomination
 	for i := range records {
 		r := &records[i]
 		if !r.Phase.Live() || r.Doomed != nil {
@@ -96,22 +100,21 @@ func Nominations(records []Record, now time.Time) []snapshot.Nomination {
 		}
 		for _, p := range r.Nominated {
 			if until := r.NominatedUntil(p); now.Before(until) {
-				out = append(out, snapshot.Nomination{Namespace: p.Namespace, Pod: p.Name, UID: p.UID, Node: node, Until: until.UTC()})
+				all = append(all, nomination{snapshot.Nomination{Namespace: p.Namespace, Pod: p.Name, UID: p.UID, Node: node, Until: until.UTC()}, p.Since})
 			}
 		}
 	}
-	sortNominations(out)
-	return slices.CompactFunc(out, func(a, b snapshot.Nomination) bool {
-		return a.Namespace == b.Namespace && a.Pod == b.Pod && a.UID == b.UID
-	})
-}
-
-// sortNominations orders by pod, then by what holds longest, then by node.
-func sortNominations(list []snapshot.Nomination) {
-	slices.SortFunc(list, func(a, b snapshot.Nomination) int {
+	slices.SortFunc(all, func(a, b nomination) int {
 		return cmp.Or(
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.UID, b.UID),
-			b.Until.Compare(a.Until), cmp.Compare(a.Node, b.Node),
+			b.since.Compare(a.since), b.Until.Compare(a.Until), cmp.Compare(a.Node, b.Node),
 		)
 	})
+	var out []snapshot.Nomination
+	for i := range all {
+		if o := &all[i].Nomination; i == 0 || o.Namespace != all[i-1].Namespace || o.Pod != all[i-1].Pod || o.UID != all[i-1].UID {
+			out = append(out, *o)
+		}
+	}
+	return out
 }
