@@ -141,6 +141,7 @@ func (h *Consolidation) pass(ctx context.Context, lease *lifecycle.Lease, rep *C
 	}
 	x.look(ctx)
 	if !h.DryRun {
+		x.strays(ctx)
 		for _, c := range commands {
 			if c.Over() || c.Phase == lifecycle.Proposed {
 				continue

@@ -379,7 +379,8 @@ func (c *checks) said(e *api.Event) {
 	}
 	// The same reason with other words is another message, but there are few of those.
 	key := e.Object.UID + " " + e.Reason
-	if c.saidOf[key]++; c.saidOf[key] > mostWords {
+	// The API server forgets an Event after an hour, and it is written again.
+	if c.saidOf[key]++; c.saidOf[key] > mostWords+int(c.w.now().Sub(epoch)/time.Hour) {
 		c.w.broken("OneEvent", "pod %s is told %s %d times: %s", e.Object.Name, e.Reason, c.saidOf[key], e.Note)
 	}
 	if len(e.Note) > api.MaxNote {

@@ -134,7 +134,7 @@ func (c *checks) commanded(by *container, m *ledger.Memory, w ledger.Write) {
 // leaves keeps until when the nodes that a command took something from or to are left in peace.
 func (c *checks) leaves(cmd *lifecycle.Command) {
 	switch {
-	case cmd.Phase == lifecycle.Removing && cmd.Reason == string(plan.MoveUnderutilized):
+	case (cmd.Phase == lifecycle.Tainted || cmd.Phase == lifecycle.Removing) && cmd.Reason == string(plan.MoveUnderutilized):
 		c.peace = append(c.peace, c.w.now().Add(lifecycle.RestUnchanged))
 	case cmd.Phase == lifecycle.RolledBack && cmd.Why != "":
 		c.peace = append(c.peace, c.w.now().Add(cmd.Rest()))
