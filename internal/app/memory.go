@@ -74,7 +74,7 @@ func (m *memory) fetch(ctx context.Context) error {
 	if m.commands, err = l.Commands(ctx); err != nil {
 		return err
 	}
-	m.moves, err = l.MovesSince(ctx, m.now().Add(-lifecycle.FlapTime))
+	m.moves, err = l.MovesSince(ctx, m.now().Add(-lifecycle.RestUnchanged))
 	return err
 }
 

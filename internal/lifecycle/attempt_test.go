@@ -238,6 +238,25 @@ func TestNominations(t *testing.T) {
 	}
 }
 
+// TestNominatedLast: of several nodes that a pod was meant for, the last choice counts, however
+// long the others would wait for it.
+func TestNominatedLast(t *testing.T) {
+	pod := Pod{Namespace: "shop", Name: "w", UID: "u"}
+	first, last := launched(), launched()
+	first, last = first.Nominate([]Pod{pod}, t0), last.Nominate([]Pod{pod}, at(time.Minute))
+	first.Claim, last.Claim = "first", "last"
+	first.RegisteredAt = at(10 * time.Minute)
+	for _, records := range [][]Record{{first, last}, {last, first}} {
+		if n := Nominations(records, at(2*time.Minute)); len(n) != 1 || n[0].Node != "last" {
+			t.Errorf("it waits for %+v", n)
+		}
+	}
+	last.Doomed = &Doom{}
+	if n := Nominations([]Record{first, last}, at(2*time.Minute)); len(n) != 1 || n[0].Node != "first" {
+		t.Errorf("the last one goes, and it waits for %+v", n)
+	}
+}
+
 func TestNodeClaim(t *testing.T) {
 	r := launched()
 	got := r.NodeClaim()
