@@ -131,7 +131,7 @@ e2e: check-go kube-binaries $(MINISTACK)/bin/ministack ## the built functions on
 # The template is what make synth writes for a cluster prod (make test-infra keeps it so); with TEMPLATE it is
 # one of yours, with the assets that the CDK put beside it.
 .PHONY: local
-local: check-go kube-binaries $(MINISTACK)/bin/ministack ## the whole stack on this machine, told as a story (ten minutes); KEEP=1 leaves it up to play with: make local [KEEP=1 PORT=4566 TEMPLATE=file]
+local: check-go kube-binaries $(MINISTACK)/bin/ministack ## the whole stack on this machine, told as a story (twenty minutes); KEEP=1 leaves it up to play with: make local [KEEP=1 PORT=4566 TEMPLATE=file]
 	@$(MAKE) build BUILD=$(BUILD)/local ARCH=$$($(GO) env GOHOSTARCH)
 	@cd internal/realtest && $(GO) vet -tags local,keep ./local && \
 	  KERF_KUBERNETES=$(KUBE_DIR) KERF_EMULATOR=$(MINISTACK)/bin/ministack KERF_LOCAL_BUILD=$(CURDIR)/$(BUILD)/local KERF_LOCAL_DIR=$(CURDIR)/$(BUILD)/local/state \
