@@ -57,6 +57,7 @@ func Fill(columns []Column, kinds []Ruled) (out Filled, ok bool) {
 			return Filled{}, false
 		}
 	}
+	p.grid = newGrid(p)
 	best, last := 0.0, 0
 	for stage := 0; stage < len(filledEffort) && out.Rounds < filledRounds; out.Rounds++ {
 		value, prices := p.solve()
@@ -91,6 +92,7 @@ type program struct {
 	fillings [][]float64
 	costs    []float64
 	known    map[string]bool
+	grid     *grid // nil where the amounts are too many
 }
 
 func newProgram(columns []Column, kinds []Ruled) *program {
@@ -185,9 +187,22 @@ func (p *program) solve() (float64, []float64) {
 // is how much more any filling could be worth, as a multiple of its bin's price.
 func (p *program) price(prices []float64, slack float64, steps, width int) (steepest float64, more bool) {
 	steepest = 1
+	if p.grid != nil && width > 0 {
+		p.grid.fill(prices)
+	}
 	for b := range p.bins {
-		f := newFilling(p, b, prices)
 		cost := float64(p.bins[b].Price)
+		if p.grid != nil && width > 0 {
+			worth, take, pods := p.grid.holds(b)
+			if worth <= cost*(1+slack) || pods <= p.bins[b].Gives[Pods] {
+				steepest = max(steepest, worth/cost)
+				if worth > cost*(1+slack) && p.add(b, take) {
+					more = true
+				}
+				continue
+			}
+		}
+		f := newFilling(p, b, prices)
 		up := f.search(cost*(1+slack), steps)
 		if !f.found && up > cost*(1+slack) && width > 0 {
 			up = min(up, f.layers(cost*(1+slack), width))
