@@ -153,8 +153,11 @@ func (c *checks) record(by *container, m *ledger.Memory, r lifecycle.Record, gro
 	if known && !r.Adopted && r.Phase.Before(was.Phase) && !(was.Phase == lifecycle.Launching && r.Phase == lifecycle.Intended) {
 		c.w.broken("Phases", "%s goes back from %s to %s", r.Claim, was.Phase, r.Phase)
 	}
-	// One whose record was lost is another claim's from then on.
-	if id := r.Instance.ID; !r.Adopted && id != "" && c.owner[id] != "" && c.owner[id] != r.Claim {
+	switch id := r.Instance.ID; {
+	case id == "" || c.owner[id] == "" || c.owner[id] == r.Claim:
+	case r.Adopted: // one whose record was lost is another claim's from then on
+		c.owner[id] = r.Claim
+	default:
 		c.w.broken("OneIntentOneInstance", "record %s has instance %s, which attempt made for %s", r.Claim, id, c.owner[id])
 	}
 	if names := nominated(&r); names != nominated(&was) {
