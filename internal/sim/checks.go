@@ -337,7 +337,8 @@ func (c *checks) terminating(ids []string) {
 		r, known := c.records[claim]
 		known = known && r.Instance.ID == id
 		switch {
-		case known && r.Phase.Live():
+		// Who was under way when the table was restored goes by the one that is gone.
+		case known && r.Phase.Live() && c.w.now().Sub(c.restoredAt) > time.Minute:
 			c.w.broken("EndsAGoodNode", "instance %s of %s is ended in phase %s", id, claim, r.Phase)
 		case !known && c.w.now().Sub(m.i.Launched) < 5*time.Minute && c.attempts[attempt(m.i)].State != lifecycle.Settled:
 			c.w.broken("EndsAGoodNode", "instance %s is ended %s after its launch, while attempt %s is %s", id, c.w.now().Sub(m.i.Launched), attempt(m.i), c.attempts[attempt(m.i)].State)

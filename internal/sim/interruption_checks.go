@@ -25,6 +25,8 @@ type noticeChecks struct {
 	caught map[string]int
 	// left is when the first pod of a doomed node was told to leave, by claim.
 	left map[string]time.Time
+	// hurried are the claims whose pods had no time to wait for a plan.
+	hurried map[string]bool
 	// madeFor are the pods that a node was made for and is for ever since, by claim and UID:
 	// nodes exchange pods of a kind.
 	madeFor map[string]map[string]bool
@@ -38,7 +40,7 @@ type relief struct {
 
 func newNoticeChecks() noticeChecks {
 	return noticeChecks{heard: map[string][]handler.InterruptionReport{}, doomed: map[string]time.Time{}, handled: map[string]string{}, relief: map[string]relief{},
-		caught: map[string]int{}, left: map[string]time.Time{}, madeFor: map[string]map[string]bool{}}
+		caught: map[string]int{}, left: map[string]time.Time{}, hurried: map[string]bool{}, madeFor: map[string]map[string]bool{}}
 }
 
 // slack is how much later or earlier than the truth a clock may be.
@@ -241,7 +243,10 @@ func (c *checks) evicting(by *container, p *item[snapshot.Pod]) {
 		longest = max(longest, grace(&o.v))
 	}
 	if !end.IsZero() && !now.Before(end.Add(-longest-lifecycle.ReliefMargin-c.slack())) {
-		return // there is no time to wait for anything
+		c.hurried[r.Claim] = true // there is no time to wait for anything
+	}
+	if c.hurried[r.Claim] {
+		return // nor is there for the pods that stay behind those with long graces
 	}
 	x, planned := c.relief[r.Claim]
 	if !planned {
