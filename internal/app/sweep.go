@@ -22,7 +22,6 @@ import (
 	"kerf.sh/kerf/internal/lifecycle"
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/queue"
-	"kerf.sh/kerf/internal/snapshot"
 	"kerf.sh/kerf/internal/telemetry/report"
 )
 
@@ -179,19 +178,8 @@ func (f *sweepFunction) housekeeping(look *handler.Lifecycle, rep *report.Report
 	n.Memory, n.Cluster, n.Executor, n.Ticks, n.Work = look.Memory, look.Cluster, look.Executor, sender(f.ticks), sender(f.work)
 	h.Statuses = func(ctx context.Context) ([]interruption.Status, error) { return fleet.Statuses(ctx, f.ec2(), each) }
 	h.Pools = func(ctx context.Context) error { return f.ask(ctx, handler.CatalogRequest{Only: "pools"}) }
-	h.Price = func(ctx context.Context, in lifecycle.Instance) snapshot.Price {
-		facts, err := handler.LoadFacts(ctx, look.Memory, f.region, f.now(), &f.facts)
-		if err != nil {
-			return 0
-		}
-		return facts.PriceOf(in)
-	}
-	h.Size = func(ctx context.Context, instanceType string) (none snapshot.Resources) {
-		facts, err := handler.LoadFacts(ctx, look.Memory, f.region, f.now(), &f.facts)
-		if err != nil {
-			return none
-		}
-		return facts.SizeOf(instanceType)
+	h.Facts = func(ctx context.Context) (*handler.Facts, error) {
+		return handler.LoadFacts(ctx, look.Memory, f.region, f.now(), &f.facts)
 	}
 	tell := func(r handler.HousekeepingReport) {
 		rep.Add(report.Failures, float64(len(r.Problems)))

@@ -9,7 +9,6 @@ import (
 	"kerf.sh/kerf/internal/plan"
 	"kerf.sh/kerf/internal/provision"
 	"kerf.sh/kerf/internal/snapshot"
-	"kerf.sh/kerf/internal/worldtest"
 )
 
 // spread reports whether pods of nodes are spread over anything but single nodes.
@@ -28,12 +27,7 @@ func spread(s *snapshot.Snapshot, nodes []string) bool {
 func TestConfirmed(t *testing.T) {
 	moves, replaced := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		w := worldtest.Draw(rapid.Uint64Range(0, 1<<32).Draw(t, "seed"))
-		s, _, err := w.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		settle(s, map[string]string{"budget": "100%"})
+		w, s := drawn(t, map[string]string{"budget": "100%"})
 		season(s, rapid.Uint64Range(0, 1<<20).Draw(t, "seasoning"))
 		o := Options{Base: provision.Plan(s, w.Catalog, provision.Options{})}
 		r := Propose(s, w.Catalog, o)

@@ -58,12 +58,7 @@ func walk(s *snapshot.Snapshot, c *catalog.Catalog, work int64, then func(*Resul
 func TestCursor(t *testing.T) {
 	ended, starved := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		w := worldtest.Draw(rapid.Uint64Range(0, 1<<32).Draw(t, "seed"))
-		s, _, err := w.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		settle(s, map[string]string{"budget": "100%"})
+		w, s := drawn(t, map[string]string{"budget": "100%"})
 		work := rapid.Int64Range(1, 60).Draw(t, "work")
 		passes, bad := walk(s, w.Catalog, work, func(r *Result) string { return r.Next })
 		ended += passes
@@ -87,12 +82,7 @@ func TestCursor(t *testing.T) {
 func TestFloor(t *testing.T) {
 	lower := 0
 	rapid.Check(t, func(t *rapid.T) {
-		w := worldtest.Draw(rapid.Uint64Range(0, 1<<32).Draw(t, "seed"))
-		s, _, err := w.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		settle(s, map[string]string{"budget": "100%"})
+		w, s := drawn(t, map[string]string{"budget": "100%"})
 		r := Propose(s, w.Catalog, Options{Base: provision.Plan(s, w.Catalog, provision.Options{})})
 		if f := r.Savings.Floor; f < 0 || f > r.Savings.After {
 			t.Fatalf("the floor is %d, %d is reachable", f, r.Savings.After)

@@ -37,6 +37,17 @@ func TestMovesHold(t *testing.T) {
 	}
 }
 
+// drawn is a world with what its nodes and pools say, as settle reads it.
+func drawn(t *rapid.T, says map[string]string) (*worldtest.World, *snapshot.Snapshot) {
+	w := worldtest.Draw(rapid.Uint64Range(0, 1<<32).Draw(t, "seed"))
+	s, _, err := w.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(s, says)
+	return w, s
+}
+
 // sound says what is wrong with a result by itself.
 func sound(s *snapshot.Snapshot, r *Result) []string {
 	var out []string
@@ -79,12 +90,7 @@ func sound(s *snapshot.Snapshot, r *Result) []string {
 // TestSame: the same cluster in another order gives the same moves.
 func TestSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := worldtest.Draw(rapid.Uint64Range(0, 1<<32).Draw(t, "seed"))
-		s, _, err := w.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		settle(s, nil)
+		w, s := drawn(t, nil)
 		first := show(Propose(s, w.Catalog, Options{}))
 		other := *s
 		other.Nodes, other.Pods, other.NodeClaims = slices.Clone(s.Nodes), slices.Clone(s.Pods), slices.Clone(s.NodeClaims)

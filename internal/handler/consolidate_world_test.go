@@ -50,6 +50,7 @@ type thriftWorld struct {
 	budgets    []snapshot.PodDisruptionBudget
 	incomplete []string
 	h          *handler.Consolidation
+	unkept     error // why no house is kept
 }
 
 // newThriftWorld is a world with n nodes that have been there for ten minutes, empty.

@@ -12,7 +12,6 @@ import (
 	"kerf.sh/kerf/internal/interruption"
 	"kerf.sh/kerf/internal/kube/api"
 	"kerf.sh/kerf/internal/lifecycle"
-	"kerf.sh/kerf/internal/snapshot"
 )
 
 // Housekeeping looks once a minute for what no message tells: things that people did,
@@ -25,13 +24,10 @@ type Housekeeping struct {
 	Lifecycle *Lifecycle
 	// Cluster's name, as instances and templates are tagged with it.
 	ClusterName string
-	// Price is what an instance costs by the catalogue, for nodes that were there before
-	// Kerf; nil = it is not known.
-	Price func(ctx context.Context, in lifecycle.Instance) snapshot.Price
-	// Size is what a type has by the catalogue, for instances that have not joined and that
-	// nobody remembers; nil = it is not known.
-	Size func(ctx context.Context, instanceType string) snapshot.Resources
-	Now  func() time.Time
+	// Facts are the catalogue, for nodes that were there before Kerf and instances that nobody
+	// remembers; nil, or an error: their price and size are not known.
+	Facts func(ctx context.Context) (*Facts, error)
+	Now   func() time.Time
 	// Statuses are the instances of the region that are not well by EC2, and Notices acts on
 	// what follows from that; nil = nobody asks.
 	Statuses func(ctx context.Context) ([]interruption.Status, error)

@@ -207,8 +207,8 @@ func (h *Housekeeping) rebuild(ctx context.Context, w *recovery) (fresh []lifecy
 			// It was launched a moment ago, and its NodeClaim could not be made yet. What it
 			// takes of the limits is known by its type alone.
 			n = &snapshot.Node{ProviderID: in.ProviderID()}
-			if h.Size != nil {
-				n.Capacity = h.Size(ctx, in.Type)
+			if f := h.facts(ctx); f != nil {
+				n.Capacity = f.SizeOf(in.Type)
 			}
 		}
 		r := adoptNode(in, n, w.objects, taken, now)
@@ -252,9 +252,24 @@ func (h *Housekeeping) adopted(ctx context.Context, c *snapshot.NodeClaim, n *sn
 	return r
 }
 
+// facts are the catalogue; nil when it is not known.
+func (h *Housekeeping) facts(ctx context.Context) *Facts {
+	if h.Facts == nil {
+		return nil
+	}
+	f, err := h.Facts(ctx)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
 func (h *Housekeeping) priced(ctx context.Context, r lifecycle.Record) lifecycle.Record {
-	if h.Price != nil && r.Instance.Price == 0 && r.Instance.Type != "" {
-		r.Instance.Price = h.Price(ctx, r.Instance)
+	if r.Instance.Price != 0 || r.Instance.Type == "" {
+		return r
+	}
+	if f := h.facts(ctx); f != nil {
+		r.Instance.Price = f.PriceOf(r.Instance)
 		r.Reserved = lifecycle.UsageOf(r.Capacity, r.Instance.Price)
 	}
 	return r

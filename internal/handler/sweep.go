@@ -115,8 +115,9 @@ func (h *Sweep) Handle(ctx context.Context, t lifecycle.Tick) (*SweepReport, err
 	if t.Kind != lifecycle.TickMinute || h.Housekeeping == nil || rep.Outcome == "Refused" || rep.Outcome == "Recovering" {
 		return rep, nil
 	}
-	h.going, err = h.Housekeeping(ctx)
+	going, err := h.Housekeeping(ctx)
 	rep.warn(err)
+	h.going = going || h.going && err != nil // what could not be read is as it was
 	if !h.going || rep.Outcome != "Idle" {
 		return rep, nil
 	}

@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -19,6 +20,9 @@ func (w *thriftWorld) minute() (planned, first bool) {
 	h.Interval = 10 * time.Second
 	h.Housekeeping = func(ctx context.Context) (bool, error) {
 		first = plans()
+		if w.unkept != nil {
+			return false, w.unkept
+		}
 		rep, err := w.house.Run(ctx)
 		return rep.Going, err
 	}
@@ -56,6 +60,11 @@ func TestMinutePlansForNodesThatGo(t *testing.T) {
 	}
 	if _, first := w.minute(); !first {
 		t.Error("what is known to go waits for house to be kept")
+	}
+	w.unkept = errors.New("the table is throttled")
+	w.minute()
+	if _, first := w.minute(); !first {
+		t.Error("what could not be read is taken for nothing that goes")
 	}
 	w = newThriftWorld(t, 2)
 	w.put(w.record(0).Node, "slow", 200, snapshot.DoNotDisrupt, "true")

@@ -352,19 +352,8 @@ func (p *parts) newHousekeeping() *handler.Housekeeping {
 			return fleet.Statuses(ctx, p.ec2, p.executor.Parallel)
 		},
 		Cluster: p.cluster, Executor: p.executor, Lifecycle: p.lifecycle, ClusterName: clusterName, Now: p.c.now, Instance: "kerf.sh/housekeeping",
-		Price: func(ctx context.Context, in lifecycle.Instance) snapshot.Price {
-			f, err := handler.LoadFacts(ctx, p.memory, region, p.c.now(), p.facts)
-			if err != nil {
-				return 0
-			}
-			return f.PriceOf(in)
-		},
-		Size: func(ctx context.Context, instanceType string) (none snapshot.Resources) {
-			f, err := handler.LoadFacts(ctx, p.memory, region, p.c.now(), p.facts)
-			if err != nil {
-				return none
-			}
-			return f.SizeOf(instanceType)
+		Facts: func(ctx context.Context) (*handler.Facts, error) {
+			return handler.LoadFacts(ctx, p.memory, region, p.c.now(), p.facts)
 		},
 	}
 }
